@@ -21,7 +21,14 @@ from coincide.model.sequences.making import (
 from coincide.model.sequences.wholes import CHAIN, chain_room
 from coincide.model.templates.template import Buckets
 from gpu_kernels.device.arrays import array_module, on_device, tuple_on_device
-from gpu_kernels.device.memory import exclusive_scan, filled, in_parts, take, translated
+from gpu_kernels.device.memory import (
+    DeviceMemoryError,
+    exclusive_scan,
+    filled,
+    in_parts,
+    take,
+    translated,
+)
 from gpu_kernels.device.transfers import current
 from gpu_kernels.device.turn import TURN
 from gpu_kernels.join import tile_owners
@@ -29,12 +36,16 @@ from gpu_kernels.kernels import sequences as kernels
 from gpu_kernels.kernels.compilation import launch_each, launch_tiles
 from gpu_kernels.kernels.sequences import Asked, LinkArrays, Streams, Times, Work
 
+_WHAT = "tuples of events"
 _WORK_BYTES = 1 << 28
 """Memory in which threads decide tuples: with more of them at once a GPU is not faster."""
 
 
 class TupleMaker:
     """As `coincide.model.sequences.making.TupleMaker`: tuples grow and are decided in device memory."""
+
+    at_once = 1 << 22
+    """Enough to keep a GPU busy. They take some hundred megabytes there."""
 
     def __init__(self, events: Sequence[StreamEvents], buckets: Buckets | None) -> None:
         self._events, self._buckets = events, buckets
@@ -52,16 +63,33 @@ class TupleMaker:
         made: list[Made] = []
 
         def some(start: int, stop: int) -> None:
-            growing = _Growing(self, part.of(slice(start, stop)), start, tells)
-            for step in steps:
-                growing.grow(step)
-                if step.demands is not None:
-                    growing.keep(growing.met(step.demands))
-            made.append(growing.decided(decision))
+            given = part.of(slice(start, stop))
+            try:
+                with translated(_WHAT):
+                    made.append(self._made(given, start, steps, decision, tells))
+            except DeviceMemoryError:
+                # Links that are not used now may be in the way.
+                self._sent.clear()
+                raise
 
-        with TURN, translated("tuples of events"):
+        with TURN, translated(_WHAT):
             in_parts(some, 0, part.size)
         return made[0] if len(made) == 1 else _together(made)
+
+    def _made(
+        self,
+        part: Tuples,
+        start: int,
+        steps: Sequence[Step],
+        decision: Decision | Demands | None,
+        tells: bool,
+    ) -> Made:
+        growing = _Growing(self, part, start, tells)
+        for step in steps:
+            growing.grow(step)
+            if step.demands is not None:
+                growing.keep(growing.met(step.demands))
+        return growing.decided(decision)
 
     def sent(self, array: np.ndarray) -> Any:
         """The device's copy of an array of the streams or links, which stays there."""

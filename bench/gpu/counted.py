@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 from unittest import mock
 
@@ -16,7 +17,13 @@ from bench.gpu.works import Work
 from bench.joins import timing_condition
 from bench.report import short
 from bench.spark_jobs import AGGREGATES, sides
-from coincide import CorrelateOptions, SequenceReport, correlate_tables, sequence_tables
+from coincide import (
+    CorrelateOptions,
+    SequenceReport,
+    coincidence_tables,
+    correlate_tables,
+    sequence_tables,
+)
 from coincide.model.errors import BackendError
 
 if TYPE_CHECKING:
@@ -151,30 +158,36 @@ def count_joins(bench: Bench, name: str, work: Work) -> None:
 
 
 def count_sequences(bench: Bench) -> None:
-    """Sequences of three streams of intervals, from Arrow to Arrow: for each that links make."""
+    """Sequences and sets of three streams of intervals, from Arrow to Arrow: for each that links make."""
     counters = Counters()
     events, gap = bench.pick(4000, 200), 1000
     rng, streams = np.random.default_rng(5), []
     for _ in range(3):
         times = np.sort(rng.integers(0, events * gap, events))
-        streams.append({"id": np.arange(events), "min_time": times, "max_time": times + gap // 2})
-    bench.say("counting, sequences")
-    report = SequenceReport()
-    for _ in range(2):  # As for joins
-        before, instructions = counters.traffic(), counters.now().instructions
-        sequence_tables(
-            streams, [(0, 5 * gap)] * 2, 0.8, backend="gpu", report=report,
-            options=CorrelateOptions(threads=1),
-        )  # fmt: skip
-    found = Traffic(*np.subtract(counters.traffic(), before).tolist())
-    tried, instructions = report.summary().tried, counters.now().instructions - instructions
-    assert tried
-    bench.note(sequences={"links make": tried, "found": report.summary().found})
-    bench.figure("sequences", found.waits, "waits of the host")
-    bench.figure("sequences", found.launches, "launches")
-    bench.figure("sequences", instructions / tried, "PTX instructions a sequence")
-    bench.figure("sequences", found.sent / (3 * events), "bytes sent an event")
-    bench.figure("sequences", found.fetched / tried, "bytes fetched a sequence")
+        streams.append({"id": np.arange(events), "min_time": times, "max_time": times + gap})
+    windows, longest = [(0, 2 * gap)] * 2, 3 * gap
+    for name, ask in (
+        ("chains", partial(sequence_tables, streams, windows)),
+        ("triangles", partial(sequence_tables, streams, windows, total=(0, longest))),
+        ("gatherings", partial(coincidence_tables, streams, 2 * gap)),
+    ):
+        bench.say(f"counting, {name}")
+        report = SequenceReport()
+        for _ in range(2):  # As for joins
+            before, instructions = counters.traffic(), counters.now().instructions
+            ask(
+                confidence=0.5, probability=True, backend="gpu", report=report,
+                options=CorrelateOptions(threads=1),
+            )  # fmt: skip
+        found = Traffic(*np.subtract(counters.traffic(), before).tolist())
+        tried, instructions = report.summary().tried, counters.now().instructions - instructions
+        assert tried
+        bench.note(**{name: {"links make": tried, "found": report.summary().found}})
+        bench.figure(name, found.waits, "waits of the host")
+        bench.figure(name, found.launches, "launches")
+        bench.figure(name, instructions / tried, "PTX instructions a tuple")
+        bench.figure(name, found.sent / (3 * events), "bytes sent an event")
+        bench.figure(name, found.fetched / tried, "bytes fetched a tuple")
 
 
 def grown(kept: Mapping[str, Any], found: Mapping[str, Any]) -> list[str]:

@@ -25,6 +25,9 @@ from cpu_fallback.sequences.kernels import grow, judge, keep
 class TupleMaker:
     """As `coincide.model.sequences.making.TupleMaker`."""
 
+    at_once = 1 << 18
+    """Their rows stay near the core that makes them."""
+
     def __init__(self, events: Sequence[StreamEvents], buckets: Buckets | None) -> None:
         self._events, self._buckets = events, buckets
 

@@ -6,6 +6,7 @@ Runs where there is a GPU, on the virtual GPU, or in the CUDA simulator (``NUMBA
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -24,8 +25,8 @@ from coincide.model.sequences.making import (
     Tuples,
 )
 from coincide.model.sequences.wholes import CHAIN, GATHERING, TRIANGLE, Whole, doubt
-from coincide.model.templates.template import TemplateTable
-from tests.helpers.sequence_cases import drawn_case
+from coincide.model.templates.template import Template, TemplateTable, template_table
+from tests.helpers.sequence_cases import Case, drawn_case
 from tests.helpers.simulator import gpu_problem
 
 if problem := gpu_problem():
@@ -38,56 +39,66 @@ from tests.helpers.device_faults import allocating
 BACKENDS = cpu_fallback.TupleMaker, gpu_kernels.TupleMaker
 
 
-def answers(ask: Any, **asked: Any) -> list[tuple[list[str], tuple[Any, ...]]]:
-    """The sorted rows of both backends, with what their reports say but for the time."""
-    found = []
-    for backend in ("cpu", "gpu"):
-        report = SequenceReport()
-        table: pa.Table = ask(backend=backend, report=report, **asked)
-        rows = sorted(
-            map(repr, zip(*(column.to_pylist() for column in table.columns), strict=True))
-        )
-        summary = report.summary()
-        found.append((rows, (summary.links, summary.tried, summary.doubted, summary.found)))
-    return found
+def answer(ask: Any, backend: str, **asked: Any) -> tuple[Any, ...]:
+    """Sorted rows, links of pairs, and how many tuples were made, doubted and found."""
+    report = SequenceReport()
+    table: pa.Table = ask(backend=backend, report=report, **asked)
+    rows = sorted(map(repr, zip(*(column.to_pylist() for column in table.columns), strict=True)))
+    summary = report.summary()
+    return rows, summary.links, summary.tried, summary.doubted, summary.found
 
 
-@pytest.mark.filterwarnings("ignore::coincide.CoincideWarning")
-@pytest.mark.parametrize("seed", range(14))
-def test_sequences(seed: int) -> None:
-    rng = random.Random(seed)
+def asked_of_sequences(rng: random.Random) -> dict[str, Any]:
     case = drawn_case(rng, most_rows=9)
     more: dict[str, Any] = {}
     if len(case.names) == 3 and rng.random() < 0.5:
-        more["total"] = (rng.randint(-4, 0), rng.randint(2, 6))
-    if rng.random() < 0.3:
-        more["where"] = f"{case.names[0]}_id <= {case.names[-1]}_id"
-    options = CorrelateOptions(threads=rng.choice([1, 3]), batch_pairs=rng.choice([None, 7]))
-    cpu, gpu = answers(
-        sequence_tables, tables=case.tables, windows=case.windows,
-        confidence=rng.choice([0.1, 0.25, 0.5, 0.75, 1.0]), names=case.names, time=case.times,
-        by=case.by, probability=rng.random() < 0.7, link_probability=rng.random() < 0.5,
-        options=options, **more,
-    )  # fmt: skip
-    assert gpu == cpu
+        least, most = (sum(each) for each in zip(*case.windows, strict=True))
+        lo = rng.randint(least, most)
+        more["total"] = lo, rng.randint(lo, most + 2)
+    return {
+        **asked_of(rng, case), "tables": case.tables, "windows": case.windows,
+        "link_probability": rng.random() < 0.5, **more,
+    }  # fmt: skip
+
+
+def asked_of_coincidences(rng: random.Random) -> dict[str, Any]:
+    case = drawn_case(rng, most_rows=7, is_apart=True)
+    return {
+        **asked_of(rng, case), "tables": case.tables, "within": rng.randint(0, 4),
+        "at_least": rng.randint(2, len(case.names)),
+    }  # fmt: skip
+
+
+def asked_of(rng: random.Random, case: Case) -> dict[str, Any]:
+    where = f"{case.names[0]}_id <= {case.names[-1]}_id OR {case.names[1]}_id > 20"
+    return {
+        "confidence": rng.choice([0.1, 0.25, 0.5, 0.75, 1.0]), "names": case.names,
+        "time": case.times, "by": case.by, "probability": rng.random() < 0.7,
+        "where": where if rng.random() < 0.3 else None,
+        "options": CorrelateOptions(
+            threads=rng.choice([1, 3]), batch_pairs=rng.choice([None, 7])
+        ),
+    }  # fmt: skip
 
 
 @pytest.mark.filterwarnings("ignore::coincide.CoincideWarning")
-@pytest.mark.parametrize("seed", range(100, 114))
-def test_coincidences(seed: int) -> None:
-    rng = random.Random(seed)
-    case = drawn_case(rng, most_rows=7, is_apart=True)
-    more: dict[str, Any] = {}
-    if rng.random() < 0.3:
-        more["where"] = f"{case.names[0]}_id <= {case.names[-1]}_id OR {case.names[1]}_id > 20"
-    options = CorrelateOptions(threads=rng.choice([1, 3]), batch_pairs=rng.choice([None, 7]))
-    cpu, gpu = answers(
-        coincidence_tables, tables=case.tables, within=rng.randint(0, 4),
-        confidence=rng.choice([0.1, 0.25, 0.5, 0.75, 1.0]), names=case.names, time=case.times,
-        by=case.by, at_least=rng.randint(2, len(case.names)), probability=rng.random() < 0.7,
-        options=options, **more,
-    )  # fmt: skip
-    assert gpu == cpu
+@pytest.mark.parametrize(
+    ("ask", "draw"),
+    [(sequence_tables, asked_of_sequences), (coincidence_tables, asked_of_coincidences)],
+)
+def test_answers(ask: Any, draw: Callable[[random.Random], dict[str, Any]]) -> None:
+    rng, sums = random.Random(17), np.zeros(4, np.int64)
+    for _ in range(60):
+        asked = draw(rng)
+        if rng.random() < 0.5:  # floats cannot decide one of the tuples
+            low = ask(**{**asked, "confidence": 0.1, "probability": True})["probability"]
+            asked["confidence"] = rng.choice(low.to_pylist() or [0.5])
+        cpu = answer(ask, "cpu", **asked)
+        _, _, tried, doubted, found = cpu
+        if tried:
+            assert answer(ask, "gpu", **asked) == cpu
+            sums += tried, doubted, found, found * (asked["where"] is not None)
+    assert sums.min() > 0
 
 
 @pytest.mark.parametrize("emit", ["sequences", "counts", "best"])
@@ -98,12 +109,13 @@ def test_more_tuples_than_one_tile(emit: Any, length: int) -> None:
     for _ in range(3):
         times = rng.integers(0, 6_000, 300)
         streams.append({"min_time": times, "max_time": times + length})
-    cpu, gpu = answers(
-        sequence_tables, tables=streams, windows=[(0, 150), (-20, 160)], confidence=0.6, emit=emit,
-        probability=emit == "sequences",
-    )  # fmt: skip
-    assert gpu == cpu
-    assert cpu[1][1] > 2_500
+    asked: dict[str, Any] = {
+        "tables": streams, "windows": [(0, 150), (-20, 160)], "confidence": 0.6, "emit": emit,
+        "probability": emit == "sequences",
+    }  # fmt: skip
+    cpu = answer(sequence_tables, "cpu", **asked)
+    assert answer(sequence_tables, "gpu", **asked) == cpu
+    assert cpu[2] > 2_500
 
 
 def made(maker: Any, *given: Any, tells: bool) -> list[Any]:
@@ -135,41 +147,54 @@ N = 40
 
 def drawn_events(rng: np.random.Generator, table: TemplateTable) -> StreamEvents:
     last = rng.integers(0, 60, N)
-    return StreamEvents(
-        last - rng.integers(0, 9, N), last, np.arange(N), rng.integers(0, len(table), N)
-    )
+    laws = rng.integers(0, len(table), N)
+    return StreamEvents(last - rng.integers(0, 9, N), last, np.arange(N), laws)
 
 
-@pytest.mark.parametrize("tells", [False, True])
-@pytest.mark.parametrize("kind", [CHAIN, TRIANGLE, GATHERING, None])
-def test_makers(kind: int | None, tells: bool) -> None:
+def drawn_laws(rng: np.random.Generator) -> TemplateTable:
+    """Laws of one bucket and of several, one of them at one time, one without mass."""
+    found = {"exact": Template([0, 0], [1.0]), "gap": Template([-9, -5, -2, 0], [0.5, 0.0, 0.5])}
+    for name in range(3):
+        edges = np.sort(rng.integers(-30, 0, rng.integers(2, 5))).tolist()
+        masses = rng.dirichlet(np.ones(len(edges) - 1)).tolist()
+        found[str(name)] = Template(edges, masses)
+    return template_table(found)
+
+
+@pytest.mark.parametrize("wants", [False, True])
+@pytest.mark.parametrize(
+    ("kind", "n"),
+    [(None, 3), (CHAIN, 3), (CHAIN, 4), (CHAIN, 5), (TRIANGLE, 3), (GATHERING, 3), (GATHERING, 5)],
+)
+def test_makers(kind: int | None, n: int, wants: bool) -> None:
     rng = np.random.default_rng(11)
-    table = TemplateTable.of_lengths(np.array([0, 3, 8, 21]))
-    events = [drawn_events(rng, table) for _ in range(3)]
-    links = [drawn_links(rng, N, N, are_exact=kind is None) for _ in range(2)]
+    table, tells = drawn_laws(rng), not wants
+    events, streams = [drawn_events(rng, table) for _ in range(n)], tuple(range(n))
+    links = [drawn_links(rng, N, N, are_exact=kind is None) for _ in range(n - 1)]
     demands = Demands((0, 1, 2), ((0, -40, 44),), (1,))
     steps = [Step(links[0], 0), Step(links[1], 0, demands)]
+    steps += [Step(each, k) for k, each in enumerate(links[2:], 2)]
     decision: Any = Demands((0, 1, 2), ((1, -9, 30),))
     if kind is not None:
-        windows = 1 if kind == GATHERING else 2 if kind == CHAIN else 3
-        whole = Whole(kind, np.full(windows, -30), np.full(windows, 25))
-        edges = np.full(3, 2)
+        windows = {GATHERING: 1, CHAIN: n - 1, TRIANGLE: 3}[kind]
+        whole = Whole(kind, np.full(windows, -40), np.full(windows, 45))
+        edges = np.full(n, 4)
+        # What links tell must not decide, but a formula.
         decision = Decision(
-            whole, (0, 1, 2), edges, 0.5, doubt(kind, edges), True, kind != GATHERING, tells
+            whole, streams, edges, 0.5, doubt(kind, edges), wants, kind != GATHERING, tells
         )
     part = Tuples.begun(rng.permutation(N))
     cpu, gpu = (each(events, table.buckets) for each in BACKENDS)
-    whole_of_cpu = made(cpu, part, steps, decision, tells=tells)
-    assert made(gpu, part, steps, decision, tells=tells) == whole_of_cpu
-    assert 0 < len(whole_of_cpu[1][1][0]) < whole_of_cpu[0]
+    expected = made(cpu, part, steps, decision, tells=tells)
+    assert made(gpu, part, steps, decision, tells=tells) == expected
+    tried, rows, *_ = expected
+    assert 0 < len(rows[1][0]) < tried
     grown = cpu.make(part, steps, None)
-    assert made(gpu, grown.tuples, [], decision, tells=tells) == made(
-        cpu, grown.tuples, [], decision, tells=tells
-    )
-    none = Tuples.begun(np.empty(0, np.int64))
-    assert made(gpu, none, steps, decision, tells=tells) == made(
-        cpu, none, steps, decision, tells=tells
-    )
+    assert grown.tuples.size == tried
+    again = grown.tuples, [], decision
+    assert made(gpu, *again, tells=tells) == made(cpu, *again, tells=tells)
+    none = Tuples.begun(np.empty(0, np.int64)), steps, decision
+    assert made(gpu, *none, tells=tells) == made(cpu, *none, tells=tells)
 
 
 def test_full_memory_is_split_and_then_left_to_the_cpu(

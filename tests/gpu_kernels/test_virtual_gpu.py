@@ -37,7 +37,7 @@ LEAST_TESTS = {
     "tests/gpu_kernels/test_gpu_causality.py": 31,
     "tests/gpu_kernels/test_gpu_histograms.py": 6,
     "tests/gpu_kernels/test_gpu_join.py": 36,
-    "tests/gpu_kernels/test_gpu_sequences.py": 43,
+    "tests/gpu_kernels/test_gpu_sequences.py": 23,
     "tests/gpu_kernels/test_gpu_traffic.py": 7,
     "tests/bench/papers/streams/test_gpu_streams.py": 22,
     "tests/bench/papers/streams/test_gpu_stream_faults.py": 6,

@@ -95,6 +95,7 @@ class CoincidenceJob(TuplesJob):
         self._specs = {pair: self._reader.plan(*pair, each) for pair, each in windows}
         self._check_few()
         self._links: dict[Places, Links] = {}
+        self._judges: dict[tuple[int, ...], Judge] = {}
 
     def _check_few(self) -> None:
         """Refuse windows that differ for more streams of uncertain times than there is a formula for."""
@@ -137,7 +138,7 @@ class CoincidenceJob(TuplesJob):
             self._link(self._nearest(members, other)[1], other)  # before threads share it
         steps = [Step(link, i, self._near(members[: i + 2])) for i, link in enumerate(links)]
         is_own = self._reader.stream(members[0]).is_own
-        walk = Walk(self._maker, steps, self._judge(members), self._at_once, is_own)
+        walk = Walk(self._maker, steps, self._judge(members), self._most, is_own)
         finish = partial(self._finished, members)
         for sizes, (batches, doubted) in walk.found(finish, self._threads):
             size = sum(batch.num_rows for batch in batches)
@@ -208,7 +209,9 @@ class CoincidenceJob(TuplesJob):
         link = self._link(nearest, other)
         step = Step(link, place, self._near((*members, other)))
         sizes = (link.ends - link.begins)[part.rows[place]]
-        for run in runs_of_about(offsets_of(sizes), self._at_once) if part.size else ():
+        for run in (
+            runs_of_about(offsets_of(sizes), self._most or self._maker.at_once) if part.size else ()
+        ):
             made = self._maker.make(part.of(slice(*run)), [step], decision, tells=True)
             yield made, origins[slice(*run)]
 
@@ -240,7 +243,9 @@ class CoincidenceJob(TuplesJob):
         return None if found or not window.is_even else window.hi
 
     def _judge(self, members: tuple[int, ...]) -> Judge:
-        return self._tested(self._judge_of_times(members), members)
+        if members not in self._judges:
+            self._judges[members] = self._tested(self._judge_of_times(members), members)
+        return self._judges[members]
 
     def _judge_of_times(self, members: tuple[int, ...]) -> Judge:
         sides = [self._reader.stream(k).side for k in members]
@@ -257,8 +262,9 @@ class CoincidenceJob(TuplesJob):
             whole = Whole(CHAIN if len(members) == 2 else TRIANGLE, lows, highs)
         laws, confidence = self._reader.laws[0], self.streams.confidence
         return WholeJudge(
-            whole, members, self._events, laws, confidence, self.probability, has_steps=False
-        )
+            whole, members, self._edges[list(members)], self._events, laws, confidence,
+            self.probability, has_steps=False,
+        )  # fmt: skip
 
     def summary(self) -> SequenceSummary:
         """What was done."""

@@ -21,16 +21,11 @@ from coincide.engine.sequences.arguments import Places, Streams
 from coincide.engine.sequences.condition import Condition, ConditionJudge
 from coincide.engine.sequences.links import Reader, TableReader
 from coincide.engine.sequences.reports import SequenceSummary
-from coincide.engine.sequences.walk import Judge, Maker, ResilientMaker, Sizes, maker_of
+from coincide.engine.sequences.walk import Judge, Maker, Sizes, maker_of
 from coincide.model.remembered import remembered
 from coincide.model.sequences.making import Links, StreamEvents
 from coincide.model.threads import all_cores
 from coincide.model.units import Tick
-
-_AT_ONCE = 1 << 18
-"""Tuples at once: their rows stay near the core that makes them."""
-_AT_ONCE_ON_GPU = 1 << 22
-"""Likewise: enough to keep a GPU busy. They take some hundred megabytes there."""
 
 
 class TuplesJob(ABC):
@@ -61,9 +56,9 @@ class TuplesJob(ABC):
         return self.streams.options.threads or all_cores()
 
     @property
-    def _at_once(self) -> int:
-        usual = _AT_ONCE_ON_GPU if isinstance(self._maker, ResilientMaker) else _AT_ONCE
-        return self.streams.options.batch_pairs or usual
+    def _most(self) -> int | None:
+        """Tuples at once; None: as many as the maker likes."""
+        return self.streams.options.batch_pairs
 
     @remembered
     def _are_instants(self) -> bool:
@@ -84,6 +79,12 @@ class TuplesJob(ABC):
             own = None if laws is None else laws[k]
             found.append(StreamEvents(side.min_time, side.max_time, numbers, own))
         return found
+
+    @remembered
+    def _edges(self) -> np.ndarray:
+        """The most edges that a law of each stream has: int64 array."""
+        laws, numbers = self._reader.laws
+        return np.array(list(map(laws.most_edges, numbers)))
 
     @remembered
     def _maker(self) -> Maker:

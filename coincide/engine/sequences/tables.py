@@ -208,7 +208,7 @@ class SequenceJob(TuplesJob):
         """Look for the links of all steps."""
         self.links = {pair: self._reader.links(*pair, spec) for pair, spec in self.joins.items()}
         steps = [Step(links, i, self._different(i + 1)) for (i, _), links in self.links.items()]
-        self._walk = Walk(self._maker, steps, self._judge(), self._at_once, self._is_own)
+        self._walk = Walk(self._maker, steps, self._judge(), self._most, self._is_own)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """As in `TuplesJob`."""
@@ -261,7 +261,7 @@ class SequenceJob(TuplesJob):
         whole = Whole(CHAIN if self._total is None else TRIANGLE, lows, highs)
         wants = arguments.probability or arguments.emit == "best"
         laws, confidence = self._reader.laws[0], self.streams.confidence
-        return WholeJudge(whole, streams, self._events, laws, confidence, wants, keeps)
+        return WholeJudge(whole, streams, self._edges, self._events, laws, confidence, wants, keeps)
 
     def _found(self, finish: Callable[[Found], T], *, is_whole: bool = False) -> Iterator[T]:
         """What is made of the sequences, while they are counted; all of them are in the output or not."""

@@ -50,6 +50,11 @@ class ResilientMaker(Resilient[TupleMaker]):
         """As in `TupleMaker`."""
         return self._do(lambda maker: maker.make(part, steps, decision, tells=tells))
 
+    @property
+    def at_once(self) -> int:
+        """As in `TupleMaker`: fewer once the CPU has taken over."""
+        return self._made.at_once
+
 
 Maker = TupleMaker | ResilientMaker
 
@@ -152,25 +157,29 @@ class Walk:
         maker: Maker,
         steps: Sequence[Step],
         judge: Judge,
-        at_once: int,
+        most: int | None,
         is_own: np.ndarray | None = None,
     ) -> None:
-        # `is_own`: which first events tuples begin with; None: all.
-        self._maker, self._steps, self._judge, self._at_once = maker, steps, judge, at_once
-        self._is_own = is_own
+        # `most`: tuples at once; None: as many as the maker likes. `is_own`: which first events tuples
+        # begin with; None: all.
+        self._maker, self._judge, self._most = maker, judge, most
+        *before, last = steps
+        self._steps = [last]
+        # How many tuples go on from each row of each stream but the last: int64 arrays.
+        self._ways = [last.links.ends - last.links.begins]
+        for step in reversed(before):
+            # What leads nowhere would grow all the same: more than whole tuples then.
+            links = step.links.leading_to(self._ways[0] > 0)
+            ways = np.empty(links.begins.size, np.int64)
+            count_ways(links.begins, links.ends, links.targets, self._ways[0], ways)
+            self._steps.insert(0, replace(step, links=links))
+            self._ways.insert(0, ways)
+        if is_own is not None:
+            self._ways[0] = np.where(is_own, self._ways[0], 0)
 
-    @remembered
-    def _ways(self) -> list[np.ndarray]:
-        """How many tuples go on from each row of each stream but the last: int64 arrays."""
-        links = [step.links for step in self._steps]
-        found = [links[-1].ends - links[-1].begins]
-        for link in links[-2::-1]:
-            ways = np.empty(link.begins.size, np.int64)
-            count_ways(link.begins, link.ends, link.targets, found[0], ways)
-            found.insert(0, ways)
-        if self._is_own is not None:
-            found[0] = np.where(self._is_own, found[0], 0)
-        return found
+    @property
+    def _at_once(self) -> int:
+        return self._most or self._maker.at_once
 
     @property
     def are_all(self) -> bool:
@@ -217,13 +226,14 @@ class Walk:
         if begun.step == len(self._steps):
             yield begun
             return
-        ways = np.minimum(self._ways[begun.step][begun.rows[-1]], self._at_once)
+        at_once = self._at_once
+        ways = np.minimum(self._ways[begun.step][begun.rows[-1]], at_once)
         # One that does not go on would hide one after it that goes on too often.
         going = np.flatnonzero(ways)
         begun, ways = begun if going.size == begun.size else begun.of(going), ways[going]
-        for run in runs_of_about(offsets_of(ways), self._at_once):
+        for run in runs_of_about(offsets_of(ways), at_once):
             part = begun.of(slice(*run))
-            if ways[run[0]] < self._at_once:
+            if ways[run[0]] < at_once:
                 yield part
             else:  # one event alone has too many
                 step = self._steps[part.step]
@@ -249,6 +259,7 @@ class WholeJudge(Judge):
 
     whole: Whole
     streams: tuple[int, ...]
+    edges: np.ndarray
     events: Sequence[StreamEvents]  # Those of all streams
     laws: Laws
     confidence: float
@@ -259,9 +270,7 @@ class WholeJudge(Judge):
     @remembered
     def decision(self) -> Decision:
         """As in `Judge`."""
-        numbers = (self.events[k].laws for k in self.streams)
-        edges = np.array([self.laws.most_edges(each) for each in numbers if each is not None])
-        at_least = self.confidence - DECISION_SLACK
+        edges, at_least = self.edges, self.confidence - DECISION_SLACK
         return Decision(
             self.whole, self.streams, edges, at_least, doubt(self.whole.kind, edges), self.wants,
             self.has_steps, self.keeps_chances,

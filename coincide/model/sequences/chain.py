@@ -15,11 +15,11 @@ from coincide.model.compiled import either, product
 def chain_probability(ends, laws, buckets, lows, highs, one, work):
     """The probability that lows[i] <= T_(i+1) - T_i <= highs[i] for every i.
 
-    `known` says where pieces of G begin, the last of these where they end, and has for each a
-    polynomial of how far a time is in it, from 0 to 1. Before them G is 0, after them `whole`.
     The law of event i is ``laws[i]`` of ``buckets``, and its last edge lies at ``ends[i]``. With ``one``
-    a float and ``work`` of `float_work`, the answer is one; with those of `exact_work` it is exact.
+    a float the answer is one; with a fraction, and the `chain_work` of objects, it is exact.
     """
+    # `known` says where pieces of G begin, the last of these where they end, and has for each a polynomial
+    # of how far a time is in it, from 0 to 1. Before them G is 0, after them `whole`.
     before, after, rise, fall = work
     size, whole = 0, one
     for i in range(ends.size):

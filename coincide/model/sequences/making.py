@@ -8,6 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
+from coincide.model.counters import offsets_of
 from coincide.model.sequences.wholes import Whole
 from coincide.model.templates.template import Buckets
 
@@ -46,6 +47,16 @@ class Links:
         sources = np.repeat(self.order, counts)
         chances = None if self.chances is None else self.chances[order]
         return Links(np.arange(size), begins, ends, sources[order], chances)
+
+    def leading_to(self, holds: np.ndarray) -> Links:
+        """The links to right rows of which something holds: a bool array."""
+        kept = holds[self.targets]
+        if kept.all():
+            return self
+        before = offsets_of(kept)
+        chances = None if self.chances is None else self.chances[kept]
+        begins, ends = before[self.begins], before[self.ends]
+        return Links(self.order, begins, ends, self.targets[kept], chances)
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,6 +215,9 @@ class Made:
 
 class TupleMaker(Protocol):
     """What makes tuples: `cpu_fallback.TupleMaker`, or `gpu_kernels.TupleMaker` with the same answers."""
+
+    at_once: int
+    """How many it makes at once, if no option says that."""
 
     def __init__(self, events: Sequence[StreamEvents], buckets: Buckets | None) -> None: ...
 

@@ -28,6 +28,7 @@ from coincide.engine import room
 from coincide.engine.events import rows as row_sizes
 from coincide.engine.sequences.walk import ExactJudge
 from cpu_fallback.reference.sequences import sequences, steps
+from cpu_fallback.sequences import making
 from tests.helpers.sequence_cases import Case, drawn_case
 
 Tuples = list[tuple[tuple[int, ...], Any]]
@@ -378,6 +379,26 @@ def test_an_event_that_does_not_go_on_hides_none_that_goes_on_often(
     )  # fmt: skip
     assert found.num_rows == many * many == sum(sizes)
     assert max(sizes) <= many
+
+
+def test_what_leads_nowhere_does_not_grow(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes: list[int] = []
+    grown = making._grown
+
+    def watched(*given: Any) -> Any:
+        found = grown(*given)
+        sizes.append(found[0].size)
+        return found
+
+    monkeypatch.setattr(making, "_grown", watched)
+    # Of 400 x 30 x 30 beginnings 400 x 30 go on.
+    streams = [{"t": [0] * 400}, {"t": [1] * 30}, {"t": [*[2] * 29, 3]}, {"t": [103]}]
+    windows = [(0, 10), (0, 10), (100, 100)]
+    found = sequence_tables(
+        streams, windows, time="t", options=CorrelateOptions(threads=1, batch_pairs=500)
+    )
+    assert found.num_rows == 400 * 30
+    assert max(sizes) <= 500
 
 
 def test_long_texts_come_in_batches_that_have_room(monkeypatch: pytest.MonkeyPatch) -> None:
