@@ -24,11 +24,10 @@ The kernels of a join on the virtual GPU of the tests, which runs the PTX that N
 one. It counts instructions of that PTX and bytes of global memory: for an entry (`place`), a candidate
 (`probe`, `scatter`; of best matches `most_probable`, `nearest`, `foremost`) or a pair (`copy`). One join
 has about 91 pairs an event, the other 3.6. A whole join, from Arrow to Arrow, adds what the host waits
-for, and what it sends and fetches: for an event of either side. So do sequences of three streams of
-intervals, without a bound on the whole (chains) and with one (triangles), and sets of their events
-(gatherings): for each tuple that links make, whose probability is asked for. The counts are the same on
-every machine, and a test holds the code to these. A real GPU runs more instructions than PTX has, above
-all for numbers of 64 bits.
+for, and what it sends and fetches: for an event of either side. Sequences of three streams of intervals
+have no bound on the whole (chains), or one (triangles); gatherings are sets of their events. Counts are for
+each tuple that links make, whose probability is asked for. They are the same on every machine, and a test
+holds the code to them. A real GPU runs more instructions than PTX has, above all for numbers of 64 bits.
 """
 
 EXPERIMENT = Experiment(

@@ -34,6 +34,8 @@ from spark_plugin.tasks.wire import LABEL, WireLayout, read_side
 
 IS_OWN = "is_own"
 """Column of events in packs: whether tuples begin there."""
+_BATCH_ROWS = 1 << 16
+"""Rows of an output batch: small ones let the JVM read one while the worker writes the next."""
 LINKS = "links"
 """Beginning of the names of numbers of links."""
 
@@ -223,7 +225,8 @@ class TuplesTask(CountingTask):
             job = job_of(self.question, reader)
             for batch in job.batches():
                 schema = batch.schema
-                yield batch.columns, None
+                for start in range(0, batch.num_rows, _BATCH_ROWS):
+                    yield batch.slice(start, _BATCH_ROWS).columns, None
             for name, number in zip(self.counted, job.sizes, strict=False):
                 told[name] += number
             for (i, j), links in job.links.items():

@@ -71,6 +71,7 @@ class PlannedTuples(TuplesPlan):
         super().__init__(question)
         with queries_logged():
             self._statistics: list[SideStatistics] | None = None
+            self._links: dict[Places, int] = {}
             self._choice = SpreadChoice(self._candidates(), question.streams.options, LIMITS)
             self._choice.check()
             self._by_files = self._files_plan()
@@ -80,7 +81,6 @@ class PlannedTuples(TuplesPlan):
             _log.info("sequences: %s: %s", self.way, Words(self.why))
             observable = not is_accelerated(self._spark)
             self._observation = Observation() if observe and observable else None
-            self._links = self._links_of_small(plan) if plan and self._observation else {}
             self.dataframe = self._found()
         if plan:  # what was sent: a report would keep it
             self._spread = plan.without_events()
@@ -145,13 +145,27 @@ class PlannedTuples(TuplesPlan):
 
     def _spread_plan(self) -> SpreadPlan | None:
         """Which stream stays in its partitions, if one does."""
-        plan = self._choice.by_estimates()
+        plan = self._with_few_links(self._choice.by_estimates())
         if plan is not None:
             return plan
         self._statistics = self._measured()
         if self._statistics is None:
             return None
-        return self._choice.by_rows(self._statistics, self._reach_between)
+        return self._with_few_links(self._choice.by_rows(self._statistics, self._reach_between))
+
+    def _with_few_links(self, plan: SpreadPlan | None) -> SpreadPlan | None:
+        """The plan, unless small streams have more links than each part should find again."""
+        if plan is None:
+            return None
+        self._links = self._links_of_small(plan)
+        links, most = sum(self._links.values()), self._streams.options.slice_rows
+        if links <= most or self._choice.is_asked:
+            return plan
+        self._choice.refused = (
+            f"each part of the large stream would find {links:,} links of small ones again, and"
+            f" {most:,} pay"
+        )
+        return None
 
     def _reach_between(self, number: int, other: int) -> Reach:
         """How far events of one stream that is sent are from those of another, lengths as counted."""

@@ -48,8 +48,6 @@ from spark_plugin.ways.exchange.join import salt_of
 from spark_plugin.ways.join_sides import check_payload, event_frames, known_schema
 
 Task = TypeVar("Task", bound=TuplesTask)
-_BATCH_TUPLES = 1 << 16
-"""Tuples of an output batch: small ones let the JVM read one while the worker fills the next."""
 
 
 class _FrameReader(Reader):
@@ -93,7 +91,7 @@ class _FrameReader(Reader):
 
 
 def _spec(arguments: LinkArguments, sides: tuple[EventFrame, EventFrame]) -> JoinSpec:
-    spec = arguments.spec([side.times for side in sides], 1, _BATCH_TUPLES)
+    spec = arguments.spec([side.times for side in sides], 1, 1)
     assert isinstance(spec, JoinSpec)
     return spec
 
@@ -235,12 +233,8 @@ class TuplesPlan:
         """What answers slices."""
         # What is sent to tasks has no tables, and a task has one core.
         streams, options = self._streams, self._streams.options
-        bound = options.batch_pairs or _BATCH_TUPLES
-        alone = replace(
-            streams,
-            tables=(),
-            options=replace(options, threads=options.threads or 1, batch_pairs=bound),
-        )
+        options = replace(options, threads=options.threads or 1)
+        alone = replace(streams, tables=(), options=options)
         return kind(
             question=replace(self._question, streams=alone), specs=self._reader.specs,
             tick=self._job.tick, places=self._places(),

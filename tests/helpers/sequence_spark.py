@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from coincide import CorrelateOptions
+from coincide import CorrelateOptions, sequence_tables
 from coincide.model.options import Way
 from tests.helpers.sequence_cases import Case, drawn_case
 
@@ -116,9 +116,11 @@ def rows_of(found: pa.Table) -> Counter[tuple[Any, ...]]:
 
 
 def certain_rows(case: Case, asked: Asked, found: pa.Table) -> Counter[tuple[Any, ...]]:
-    """The rows; of the best sequences what is the same of all that are as good."""
+    """The rows; of the best sequences, which must be sequences, what is the same of all as good ones."""
     if asked.words.get("emit") != "best":
         return rows_of(found)
+    words = {name: word for name, word in asked.words.items() if name not in ("emit", "prefer")}
+    assert rows_of(found) <= rows_of(sequence_tables(case.tables, **words))
     last = [
         case.rows[-1][number // 10]["law"] for number in found[f"{case.names[-1]}_id"].to_pylist()
     ]

@@ -87,7 +87,8 @@ class SpreadChoice:
 
     @property
     def _is_open(self) -> bool:
-        return self._options.way == "auto" and self._options.slices is None and len(self._sent) > 1
+        is_free = self._options.way == "auto" and self._options.slices is None
+        return is_free and len(self._sent) > 1 and not self.refused
 
     def check(self) -> None:
         """Refuse to keep one where none can stay."""

@@ -391,7 +391,7 @@ def test_what_leads_nowhere_does_not_grow(monkeypatch: pytest.MonkeyPatch) -> No
         return found
 
     monkeypatch.setattr(making, "_grown", watched)
-    # Of 400 x 30 x 30 beginnings 400 x 30 go on.
+    # There are 400 x 30 x 30 beginnings, and 400 x 30 of them go on.
     streams = [{"t": [0] * 400}, {"t": [1] * 30}, {"t": [*[2] * 29, 3]}, {"t": [103]}]
     windows = [(0, 10), (0, 10), (100, 100)]
     found = sequence_tables(

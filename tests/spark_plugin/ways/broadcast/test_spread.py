@@ -110,6 +110,20 @@ def small(spark: SparkSession, shift: int) -> DataFrame:
     return spark.createDataFrame(pa.table({"id": ids, "t": [70_000 * k + shift for k in ids]}))
 
 
+@pytest.mark.parametrize(("most", "way"), [(1_599, "exchange"), (1_600, "broadcast")])
+def test_small_streams_of_many_links_are_exchanged(
+    spark: SparkSession, most: int, way: str
+) -> None:
+    ids = list(range(40))
+    near = [spark.createDataFrame(pa.table({"id": ids, "t": [k] * 40})) for k in (10, 12)]
+    report = SequenceReport()
+    options = CorrelateOptions(slice_rows=most)
+    found = sequences([large(spark), *near], **ONE, options=options, report=report)
+    assert found.count() == 40 * 40
+    assert report.summary().way == way
+    assert ("1,600 links of small ones" in report.summary().why) == (way == "exchange")
+
+
 @pytest.mark.parametrize("place", [0, 1, 2])
 def test_small_streams_are_broadcast_without_a_planning_job(
     spark: SparkSession, place: int
