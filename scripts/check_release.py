@@ -48,6 +48,11 @@ spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "fals
 left, right = (spark.createDataFrame(rows, "id string, t long") for rows in ([("a", 0)], [("x", 4)]))
 pairs = coincide.correlate(left, right, within=(0, 9), confidence=0.9, left_time="t", right_time="t")
 assert [tuple(row) for row in pairs.collect()] == [("a", "x")]
+left.coalesce(1).write.parquet("left.parquet")
+files = [spark.read.parquet("left.parquet")] * 2  # what tasks read themselves
+by_files = coincide.CorrelateOptions(way="files")
+found = coincide.sequences(files, [(0, 0)], time="t", columns={"a": "id", "b": "t"}, options=by_files)
+assert found.columns == ["a_id", "b_t"] and not found.count()
 print(coincide.__version__)
 """
 

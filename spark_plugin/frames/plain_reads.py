@@ -110,9 +110,9 @@ def _reads_plainly(spark: SparkSession) -> bool:
 
 
 def _with_cached_data(frame: DataFrame) -> Any:
-    """The plan in which what is cached shows, and hints do; a DataFrame remembers an earlier state."""
-    manager = frame._jdf.sparkSession().sharedState().cacheManager()
-    return manager.useCachedData(frame._jdf.queryExecution().normalized())
+    """The plan in which what is cached shows, and hints do."""
+    # A DataFrame remembers an earlier state, so the plan is that of a new one.
+    return frame.select("*")._jdf.queryExecution().withCachedData()
 
 
 def _traced(
