@@ -14,6 +14,15 @@ _FIRST = ("left", "cause", "event", "events")
 """What the left side is called: by `correlate`, of causes, and where there is but one side."""
 
 
+_SECOND = "right", "effect"
+"""What the right side is called."""
+
+
+def has_own_unit(side: str) -> bool:
+    """Whether an option says what numbers count on that side alone; streams in a row have none."""
+    return side in (*_FIRST, *_SECOND)
+
+
 def unit_option(side: str) -> str:
     """The option that says what a number in the time columns of a side counts."""
     return "left_unit" if side in _FIRST else "right_unit"

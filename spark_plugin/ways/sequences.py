@@ -434,7 +434,8 @@ class PlannedTuples(TuplesPlan):
         return SequenceSummary(
             {name: counts[name] for name in names}, links, tried, doubted, found, None,
             self._job.tick, may_be_none=keeps_unmatched(self._question),
-            has_condition=self._streams.where is not None, way=self.way, why=self.why,
+            has_condition=self._streams.where is not None, has_total=self._job.has_total,
+            way=self.way, why=self.why,
         )  # fmt: skip
 
     def _rows(self, number: int, told: Counted | None) -> SideCounts | None:

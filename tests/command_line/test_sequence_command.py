@@ -262,8 +262,8 @@ def test_the_summary_says_what_was_found(
     assert told["rows"] == csv.read_csv(output).num_rows < found
     assert told["links"].keys() == {"click to cart", "cart to pay"}
     assert run(["sequence", *words, "--within", "1h", "2h", "--overwrite"]) == 0
-    why = "there is no link from cart to pay. Join these two by coincide join to see why"
-    assert f"none found:    {why}" in capsys.readouterr().out
+    why = "no two events from cart to pay meet the window of that step. Join these two by coincide join"
+    assert f"none found:    {why} to see why" in capsys.readouterr().out
     words[-2:] = ["30ms"]
     assert run(["coincidence", *words, "--overwrite", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
@@ -284,7 +284,7 @@ def check_refused(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--within", "0s", "1s"], "--within needs one window for each of 2 steps"),
+        (["--within", "0s", "1s"], "--within needs one window for each step, which are 2"),
         (["--within", "0s", "1s", "--within", "0s", "none"],
          "--within from cart to pay needs both ends"),
         (["--within", "5s", "1s", "--within", "1s"], "--within: the window is empty"),

@@ -15,7 +15,7 @@ import numpy as np
 
 from coincide.model.errors import ConditionError, DataError, SchemaError, argument, option
 from coincide.model.options import CorrelateOptions
-from coincide.model.sides import unit_option
+from coincide.model.sides import has_own_unit, unit_option
 from coincide.model.units import NANOSECONDS_PER_UNIT, TIME_LIMIT, Tick
 
 Family = Literal["timestamp", "timestamp_ntz", "duration", "integer", "float"]
@@ -253,17 +253,19 @@ def _units(columns: Sequence[TimeColumn], options: CorrelateOptions) -> list[str
     # One column of exact instants is the earlier and the later end: it is reported once.
     floats = ", ".join(dict.fromkeys(f"{c.side}.{c.name}" for c in unknown if c.family == "float"))
     if floats:
+        sides = f"If the sides differ, use {argument('left_unit')} and {argument('right_unit')}."
+        cure = f" {sides}" if all(has_own_unit(c.side) for c in columns) else ""
         raise SchemaError(
             f"float time columns need a unit (found none for {floats}). Give what 1.0 means, for"
-            f" example {option('unit', 's')}. If the sides differ, use {argument('left_unit')} and"
-            f" {argument('right_unit')}."
+            f" example {option('unit', 's')}.{cure}"
         )
     if unknown and any(units):
         side = unknown[0].side
+        own = f" Give the other one too, for example {option(unit_option(side), 's')}, or give one unit"
+        cure = f"{own} for both." if has_own_unit(side) else f" Give {option('unit', 's')}."
         raise SchemaError(
             f"only one side has a unit, so what a number in {side}.{unknown[0].name} counts is"
-            f" unknown. Give the other one too, for example {option(unit_option(side), 's')}, or"
-            " give one unit for both."
+            f" unknown.{cure}"
         )
     return units
 

@@ -235,7 +235,7 @@ def streams_of(
 ) -> Streams:
     """What was given of all streams, checked; `tuples` is what events of them make."""
     names, given = _named(tables, names, check)
-    times = tuple(_of_each(time, names, "time"))
+    times = tuple(_of_each(time, names, "time", ("min_time", "max_time")))
     check_options(options, CorrelateOptions)
     _check_options(options)
     for name, each in zip(names, times, strict=True):
@@ -253,12 +253,12 @@ def streams_of(
         confidence = 1.0
     elif not are_exact_times(times) and len(names) > MOST_STREAMS:
         raise ConditionError(
-            f"sequences of uncertain times have {MOST_STREAMS} streams at most (found {len(names)}). Use"
+            f"a {tuples} of uncertain times has {MOST_STREAMS} streams at most (found {len(names)}). Use"
             " exact times, such as midpoints."
         )
     return Streams(
         tables=given, names=names, times=times, keys=_keys(by, names), twins=_twins(given, times),
-        columns=tuple(map(_columns, _of_each(columns, names, "columns"))),
+        columns=tuple(map(_columns, _of_each(columns, names, "columns", ("id",)))),
         confidence=checked_confidence(confidence), backend=backend, options=options, where=where,
         tuples=tuples,
     )  # fmt: skip
@@ -270,6 +270,11 @@ def _named(
     check: CheckTable,
 ) -> tuple[tuple[str, ...], tuple[Any, ...]]:
     if isinstance(tables, Mapping) and names is None:
+        if not any(map(offers_arrow, tables.values())) and offers_arrow(tables):
+            raise SchemaError(
+                f"{argument('tables')} is one table (found its columns {', '.join(map(str, tables))})."
+                " Give a list of tables, or a dict of them by name."
+            )
         names, given = tuple(tables), tuple(tables.values())
     elif isinstance(tables, (list, tuple)):
         given = tuple(tables)
@@ -285,8 +290,7 @@ def _named(
         )
     if len(given) < 2:
         raise ConditionError(
-            f"{argument('tables')} needs two streams or more (found {len(given)}). Add one; the same"
-            " table may be given several times."
+            f"{argument('tables')} needs two streams or more (found {len(given)}). Add another one."
         )
     wrong = [name for name in names if not (isinstance(name, str) and name)]
     if wrong or len(set(names)) < len(names) or len(names) != len(given):
@@ -308,16 +312,17 @@ def default_names(count: int) -> tuple[str, ...]:
     return tuple(ascii_lowercase[:count] if has_letters else (f"s{k}" for k in range(count)))
 
 
-def _of_each(given: Any, names: Sequence[str], called: str) -> list[Any]:
-    """What was given for all streams, or by the name of each."""
+def _of_each(given: Any, names: Sequence[str], called: str, usual: Any) -> list[Any]:
+    """What was given for all streams, or by the names of some; the others have what is usual."""
     if not isinstance(given, Mapping):
         return [given] * len(names)
-    if set(given) != set(names):
+    wrong = [name for name in given if name not in names]
+    if wrong:
         raise ConditionError(
-            f"{argument(called)} by name must name every stream, which are {', '.join(names)} (found"
-            f" {', '.join(map(str, given))})."
+            f"{argument(called)} names streams, which are {', '.join(names)} (found {brief(wrong[0])})."
+            " Correct the name."
         )
-    return [given[name] for name in names]
+    return [given.get(name, usual) for name in names]
 
 
 def _columns(given: str | Sequence[str]) -> tuple[str, ...]:
@@ -351,9 +356,11 @@ def _check_options(options: CorrelateOptions) -> None:
     """Refuse options of two sides."""
     for name in ("left_unit", "right_unit", "left_longest", "right_longest"):
         if getattr(options, name) is not None:
+            is_unit = name.endswith("unit")
+            cure = f"Give {argument('unit')}, and bring all times to it" if is_unit else "Remove it"
             raise ConditionError(
                 f"{argument(name)} is said of two sides, and these are streams in a row (found"
-                f" {getattr(options, name)!r}). Give {argument('unit')}, or times of one unit."
+                f" {getattr(options, name)!r}). {cure}."
             )
 
 
@@ -373,7 +380,7 @@ def windows_of(given: Sequence[GivenWindow], streams: Streams) -> tuple[Within, 
         )
     if len(given) != steps:
         raise ConditionError(
-            f"{argument('windows')} needs one window for each of {steps} steps, from"
+            f"{argument('windows')} needs one window for each step, which are {steps}: from"
             f" {' to '.join(streams.names)} (found {len(given)}). For two steps write"
             f" {argument('windows', [('0s', '5s'), ('0s', '1h')])}."
         )
@@ -419,9 +426,10 @@ def _window_between(
     names = tuple(streams.names[each] for each in pair)
     found = [each for each in given if each in (names, names[::-1])]
     if len(found) != 1 or len(given) != len(streams) * (len(streams) - 1) // 2:
+        told = f" (found {len(found)} for {' and '.join(names)}, and {len(given)} in all)"
         raise ConditionError(
-            f"{argument('within')} by pair needs one window for each two of {', '.join(streams.names)}"
-            f" (found {brief(list(given))}). Write within={{{names}: '10ms', ...}}."
+            f"{argument('within')} by pair needs one window for each two of"
+            f" {', '.join(streams.names)}{told}. Write within={{{names}: '10ms', ...}}."
         )
     window = closed_window(given[found[0]], f"within[{found[0]}]")
     return window if found[0] == names else window.mirrored()

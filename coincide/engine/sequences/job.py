@@ -33,6 +33,8 @@ class TuplesJob(ABC):
 
     links: dict[Places, Links]
     """The pairs of streams that reach the confidence, once they were looked for."""
+    has_total: bool = False
+    """Whether there is a window on the whole."""
     may_lack_first: ClassVar[bool] = False
     """Whether there are tuples without an event of the first stream, whose keys are the output's."""
 
@@ -207,5 +209,5 @@ class TuplesJob(ABC):
         seconds = time.perf_counter() - self._started
         return SequenceSummary(
             counts, sizes, *self.sizes, seconds, tick, may_be_none=may_be_none,
-            has_condition=self.streams.where is not None,
+            has_condition=self.streams.where is not None, has_total=self.has_total,
         )  # fmt: skip

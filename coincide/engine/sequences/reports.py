@@ -35,6 +35,8 @@ class SequenceSummary(Told):
         In what times were counted.
     may_be_none : bool
         Whether finding no sequence is no news, as events without one were asked for.
+    has_total : bool
+        Whether there is a window on the whole.
     has_condition : bool
         Whether tuples also had to meet a condition on their columns.
     way : str
@@ -52,6 +54,7 @@ class SequenceSummary(Told):
     tick: Tick = field(repr=False)
     may_be_none: bool = False
     has_condition: bool = False
+    has_total: bool = False
     way: str = ""
     why: str = ""
 
@@ -93,9 +96,10 @@ class SequenceSummary(Told):
                     f" meets {argument('where')}"
                 )
             return Words("the links that there are do not meet, or not with this confidence")
+        left = f", nor what {argument('total')} leaves of it" if self.has_total else ""
         return Words(
-            f"there is no link from {lacking[0]}. Join these two by {call('correlate_tables')} to see"
-            " why"
+            f"no two events from {lacking[0]} meet the window of that step{left}. Join these two by"
+            f" {call('correlate_tables')} to see why"
         )
 
 

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
+from coincide.engine.events.ticks import length_words
 from coincide.engine.join.pair_arguments import GivenWindow
 from coincide.engine.join.pair_filter import GivenWhere
 from coincide.engine.join.timing import JoinSpec
@@ -106,6 +107,7 @@ class SequenceJob(TuplesJob):
         steps = enumerate(arguments.windows)
         self._specs = [self._reader.plan(i, i + 1, window) for i, window in steps]
         self._total = self._total_ticks()
+        self.has_total = self._total is not None
         if self._total is not None and not arguments.link_probability:
             self._narrow(self._total)
 
@@ -137,7 +139,8 @@ class SequenceJob(TuplesJob):
         if window.lo > most or window.hi < least:
             raise ConditionError(
                 f"{argument('total')} excludes all sequences, since the steps together take from"
-                f" {least} to {most} ticks (found {window.lo} to {window.hi}). Widen it."
+                f" {length_words(least, self.tick)} to {length_words(most, self.tick)} (found"
+                f" {length_words(window.lo, self.tick)} to {length_words(window.hi, self.tick)}). Widen it."
             )
         if window.lo <= least and window.hi >= most:
             return None

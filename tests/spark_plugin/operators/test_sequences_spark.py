@@ -165,7 +165,7 @@ def test_a_report_says_why_nothing_is_found(spark: SparkSession) -> None:
     report = SequenceReport()
     found = sequences(shop(spark), [(0, 1), (0, 1)], time="at", by="user", report=report)
     assert found.collect() == []
-    with pytest.warns(NoPairsWarning, match="no link from click to cart"):
+    with pytest.warns(NoPairsWarning, match="no two events from click to cart"):
         report.summary()
 
 

@@ -264,7 +264,7 @@ def test_a_report_says_why_nothing_is_found(spark: SparkSession) -> None:
     report = SequenceReport()
     found = sequences(frames, [(0, 5), (0, 5)], time="t", options=BROADCAST, report=report)
     assert found.collect() == []
-    with pytest.warns(NoPairsWarning, match="no link from a to b"):
+    with pytest.warns(NoPairsWarning, match="no two events from a to b"):
         told = report.summary()
     assert told.links == {"a to b": 0, "b to c": 1}
     assert "way" in str(report)
