@@ -79,7 +79,7 @@ def keep(holds, given, kept):
 def judge(
     kind, rows, chances, streams, buckets, windows, at_least, doubt, wants, work, out, verdicts
 ):
-    """Decide tuples: verdicts, and probabilities where these are wanted or needed, else NaN.
+    """Decide tuples: verdicts, and probabilities where `out` has room for them.
 
     ``rows``, int64, shape (n, tuples), and `streams`: where the events of each stream begin, their last
     edges and their laws. ``chances``, float64, shape (links, tuples), are those of links of a sequence,
@@ -97,8 +97,10 @@ def judge(
                 event = begins[i] + rows[i, k]
                 end[i], law[i] = all_ends[event], all_laws[event]
             known = told_by_ends(kind, end, law, chances[:, k], buckets, lows, highs)
-        if known != 0.0:
-            out[k], verdicts[k] = known, YES
-            continue
-        out[k] = whole_probability(kind, end, law, buckets, lows, highs, work)
-        verdicts[k] = verdict_of(out[k], at_least, doubt)
+        verdict = YES
+        if known == 0.0:
+            known = whole_probability(kind, end, law, buckets, lows, highs, work)
+            verdict = verdict_of(known, at_least, doubt)
+        verdicts[k] = verdict
+        if out.size:
+            out[k] = known

@@ -56,7 +56,8 @@ class TupleMaker:
             part = Tuples(part.rows, part.chances[:0])
         holds = verdicts != NO
         if not holds.all():
-            part, parents = _where(holds, part, parents)
+            # What has grown here is no one else's, and fresh memory would take as long as all the rest.
+            part, parents = _where(holds, part, parents, in_place=bool(steps))
             verdicts = verdicts[holds]
             out = out[holds] if decision.wants else out
         return Made(part, parents, out if decision.wants else None, verdicts, tried)
@@ -84,7 +85,8 @@ class TupleMaker:
         is_known = decision.has_steps or whole.kind == CHAIN
         chances = part.chances if is_known else part.chances[:0]
         begins, ends, laws = self._streams
-        out, verdicts = np.empty(part.size), np.empty(part.size, np.int8)
+        out = np.empty(part.size if decision.wants else 0)
+        verdicts = np.empty(part.size, np.int8)
         judge(
             whole.kind, part.rows, np.ascontiguousarray(chances),
             (begins[np.array(decision.streams)], ends, laws), self._buckets,
@@ -114,13 +116,15 @@ def _grown(part: Tuples, step: Step, tells: bool) -> tuple[Tuples, np.ndarray]:
 
 
 def _where(
-    holds: np.ndarray, part: Tuples, parents: np.ndarray | None
+    holds: np.ndarray, part: Tuples, parents: np.ndarray | None, *, in_place: bool = False
 ) -> tuple[Tuples, np.ndarray | None]:
     """Tuples for which something holds: a bool array."""
     size = int(np.count_nonzero(holds))
     if size == part.size:
         return part, parents
-    kept = [np.empty((len(each), size), each.dtype) for each in (part.rows, part.chances)]
-    for given, out in zip((part.rows, part.chances), kept, strict=True):
+    kept = []
+    for given in (part.rows, part.chances):
+        out = given if in_place else np.empty((len(given), size), given.dtype)
         keep(holds, given, out)
+        kept.append(out[:, :size])
     return Tuples(*kept), None if parents is None else parents[holds]
