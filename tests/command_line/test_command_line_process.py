@@ -54,11 +54,11 @@ def test_version():
 
 
 BESIDE_A_JOIN = (
-    *("pyarrow.acero", "pyarrow.dataset", "scipy", "pandas", "altair"),
+    *("pyarrow.acero", "pyarrow.dataset", "altair"),
     *("coincide.engine.causality", "coincide.engine.streams", "coincide.engine.exploration"),
     "coincide.engine.files.csv_input",
 )
-"""What conditions, folders, one-to-one assignments and other operators need, and no plain join."""
+"""What conditions, folders and other operators need, and no plain join."""
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ def warn_of_late(table: str, rows: int, late: int, by: int, tick: Tick, cure: st
     if late:
         words = cure.format(delay=delay_argument(by, tick))
         warn(
-            f"{table}, {rows:,} rows: skipped {late:,} that came too late, by up to"
+            f"{table}, {several(rows, 'row')}: skipped {late:,} that came too late, by up to"
             f" {length_words(by, tick, digits=4)}. {words}.",
             LateRowsWarning,
         )
@@ -43,7 +43,7 @@ def warn_of_ahead(
 ) -> None:
     """Warn of rows that were set aside, which are too far ahead of the last ones."""
     warn(
-        f"{table}, {rows:,} rows: set aside {ahead:,} too far ahead of the last rows, by up to"
+        f"{table}, {several(rows, 'row')}: set aside {ahead:,} too far ahead of the last rows, by up to"
         f" {length_words(by, tick, digits=4)} (found {furthest}). {cure}.",
         AheadRowsWarning,
     )
@@ -53,7 +53,7 @@ def warn_of_repeated(table: str, rows: int, repeated: int, cure: str) -> None:
     """Warn of rows that are passed over, as another one of their stream and time counts."""
     if repeated:
         warn(
-            f"{table}, {rows:,} rows: skipped {repeated:,} that repeat a time of their stream."
+            f"{table}, {several(rows, 'row')}: skipped {repeated:,} that repeat a time of their stream."
             f" {cure}.",
             LateRowsWarning,
         )

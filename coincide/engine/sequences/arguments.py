@@ -8,6 +8,7 @@ from itertools import combinations, pairwise
 from string import ascii_lowercase
 from typing import Any, Literal, get_args
 
+import numpy as np
 import pyarrow as pa
 
 from coincide.engine.events.frames import TABLES, kind_of, offers_arrow
@@ -270,7 +271,7 @@ def _named(
     check: CheckTable,
 ) -> tuple[tuple[str, ...], tuple[Any, ...]]:
     if isinstance(tables, Mapping) and names is None:
-        if not any(map(offers_arrow, tables.values())) and offers_arrow(tables):
+        if tables and all(isinstance(each, _COLUMNS) for each in tables.values()):
             raise SchemaError(
                 f"{argument('tables')} is one table (found its columns {', '.join(map(str, tables))})."
                 " Give a list of tables, or a dict of them by name."
@@ -304,6 +305,10 @@ def _named(
     readers = {id(each): each for each in given if isinstance(each, pa.RecordBatchReader)}
     read = {number: each.read_all() for number, each in readers.items()}
     return names, tuple(read.get(id(each), each) for each in given)
+
+
+_COLUMNS = list, tuple, np.ndarray, pa.Array, pa.ChunkedArray
+"""What columns of a table may be, and tables are not."""
 
 
 def default_names(count: int) -> tuple[str, ...]:
