@@ -45,7 +45,7 @@ def _ordered(table: pa.Table, chance: Chance, order_by: str) -> pa.Table:
         return table
     rows = chance.shuffled(range(table.num_rows))
     if order == "half":  # some rows in order of time, then the others in none
-        early, late = (table.take(part) for part in (rows[::2], rows[1::2]))
+        early, late = (table.take(pa.array(part, pa.int64())) for part in (rows[::2], rows[1::2]))
         return pa.concat_tables([early.sort_by(order_by), late])
     return table.take(rows)
 
