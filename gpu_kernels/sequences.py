@@ -72,7 +72,7 @@ class TupleMaker:
                 self._sent.clear()
                 raise
 
-        with TURN, translated(_WHAT):
+        with TURN:
             in_parts(some, 0, part.size)
         return made[0] if len(made) == 1 else _together(made)
 

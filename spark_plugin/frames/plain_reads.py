@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import takewhile
@@ -11,9 +12,11 @@ from urllib.parse import unquote
 from pyspark.sql import DataFrame, SparkSession
 
 from coincide.engine.files.finding import HIDDEN, ColumnNames
+from coincide.model.errors import first_line
 from spark_plugin.cluster.connect import context_of
 from spark_plugin.cluster.spark_errors import SPARK_ERRORS
 
+_log = logging.getLogger("coincide")
 LOGICAL = "org.apache.spark.sql.catalyst.plans.logical."
 """Where the classes of operators are."""
 KEEPING_ROWS = frozenset((
@@ -98,7 +101,10 @@ def plain_read(frame: DataFrame, needed: Sequence[str]) -> PlainRead | None:
             return None
         paths, stored = _files(spark, *traced), dict(zip(needed, traced[1], strict=True))
         return None if paths is None else PlainRead(paths, ColumnNames.of(stored))
-    except SPARK_ERRORS:  # a release of Spark with other classes, or without a setting
+    except SPARK_ERRORS as error:  # a release of Spark with other classes, or without a setting
+        _log.warning(
+            "files go through Spark, since a plan cannot be taken apart: %s", first_line(error)
+        )
         return None
 
 

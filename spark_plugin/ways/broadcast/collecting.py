@@ -76,8 +76,11 @@ def collected_streams(
     streams: Sequence[EventFrame], most: tuple[int, int] | None
 ) -> list[CollectedSide] | None:
     """The same of streams other than two sides, which all tasks get."""
-    wanted = [Wanted(each.plain, each.needed, each.called, each.is_computed) for each in streams]
-    tables = _collected(wanted, most)
+    wanted = [
+        Wanted(each.plain, each.needed, each.called, each.is_computed, files_of(each))
+        for each in streams
+    ]
+    tables = _all_collected(wanted, most)
     if tables is None:
         return None
     of_streams = list(zip(streams, tables, strict=True))
@@ -114,7 +117,7 @@ def _files(side: EventFrame, names: Sequence[str]) -> Files | None:
 
 
 def _all_collected(
-    wanted: Sequence[Wanted], most: tuple[int, int] | None, *, are_many: bool
+    wanted: Sequence[Wanted], most: tuple[int, int] | None, *, are_many: bool = False
 ) -> list[pa.Table] | None:
     """Columns of all rows, those of files read by this process; None as `_collected`."""
     rows = [rows_of(each.files[1]) for each in wanted if each.files is not None]
@@ -146,7 +149,7 @@ def _log_too_large(most: tuple[int, int]) -> None:
 
 
 def _collected(
-    wanted: Sequence[Wanted], most: tuple[int, int] | None, *, are_many: bool = False
+    wanted: Sequence[Wanted], most: tuple[int, int] | None, *, are_many: bool
 ) -> list[pa.Table] | None:
     """Columns of all rows of DataFrames; None if all have more bytes than `most`, or one more rows."""
     if most is None:

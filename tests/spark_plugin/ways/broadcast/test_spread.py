@@ -5,9 +5,11 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
@@ -35,6 +37,7 @@ from tests.helpers.sequence_spark import (
     on_a_way,
     rows_of,
 )
+from tests.helpers.spark_cases import jobs
 from tests.helpers.tuple_conditions import drawn_condition, with_values
 
 pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore::coincide.CoincideWarning")]
@@ -150,6 +153,23 @@ def test_small_streams_are_broadcast_without_a_planning_job(
     # Those of the large stream with the one by which its rows were chosen, and those of small ones.
     assert told.links == {name: own.links[name] for name in told.links}
     assert list(told.links) == [["a to b", "b to c"], ["a to b"], ["a to b", "b to c"]][place]
+
+
+def test_small_streams_of_files_are_collected_without_a_job(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    near = []
+    for k in (10, 13):
+        path = tmp_path / f"{k}.parquet"
+        pq.write_table(small(spark, k).toArrow(), path, row_group_size=7)
+        near.append(spark.read.parquet(str(path)))
+    frames, report = [large(spark), *near], SequenceReport()
+    with jobs(spark, "spread") as ran:
+        found = sequences(frames, **ONE, report=report)
+    assert ran == []
+    expected = sequence_tables([frame.toArrow() for frame in frames], **ONE)
+    assert rows_of(found.toArrow()) == rows_of(expected)
+    assert report.summary().way == "broadcast"
 
 
 def test_first_events_that_are_few_take_an_exchange(spark: SparkSession) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +36,7 @@ from spark_plugin.ways import limits
 from spark_plugin.ways.exchange.packed_files import file_sides
 from spark_plugin.ways.join_sides import event_frames
 from spark_plugin.ways.limits import PlannerLimits
+from tests.helpers.rows import lists_in_order, tuples
 
 pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore::coincide.CoincideWarning")]
 
@@ -82,13 +82,6 @@ def reads_of_spark(frame: DataFrame) -> int:
     return str(frame._jdf.queryExecution().optimizedPlan().toString()).count("parquet")
 
 
-def rows_of(found: pa.Table) -> Counter[tuple[Any, ...]]:
-    return Counter(
-        tuple(tuple(sorted(v)) if isinstance(v, list) else v for v in row.values())
-        for row in found.to_pylist()
-    )
-
-
 WITHIN: dict[str, Any] = {"within": (-20, 60), "confidence": 0.4}
 QUESTIONS: dict[str, dict[str, Any]] = {
     "pairs": {"probability": True},
@@ -115,7 +108,7 @@ def test_tasks_find_in_files_what_tables_give(
     asked = {**WITHIN, **QUESTIONS[name]}
     found = correlate(*frames, **asked, options=EXCHANGE)
     assert reads_of_spark(found) == 0
-    assert rows_of(found.toArrow()) == rows_of(correlate_tables(*tables, **asked))
+    assert lists_in_order(found.toArrow()) == lists_in_order(correlate_tables(*tables, **asked))
 
 
 @pytest.mark.parametrize(
@@ -142,7 +135,7 @@ def test_types_of_files_are_those_of_tables(
     assert reads_of_spark(found) == 0
     table = found.toArrow()
     expected = correlate_tables(*tables, **asked, options=options)
-    assert rows_of(table) == rows_of(expected.cast(table.schema))
+    assert lists_in_order(table) == lists_in_order(expected.cast(table.schema))
     assert table.num_rows
 
 
@@ -154,7 +147,7 @@ def test_a_side_that_does_more_goes_through_spark(spark: SparkSession, tmp_path:
         found = correlate(frames[0], filtered, **WITHIN, by=by, options=EXCHANGE)
         assert reads_of_spark(found) == reads
         if not by:
-            assert rows_of(found.toArrow()) == rows_of(expected)
+            assert lists_in_order(found.toArrow()) == lists_in_order(expected)
 
 
 def test_renamed_columns_are_read_as_files_call_them(spark: SparkSession, tmp_path: Path) -> None:
@@ -163,7 +156,7 @@ def test_renamed_columns_are_read_as_files_call_them(spark: SparkSession, tmp_pa
     found = correlate(left, right, **WITHIN, left_columns="number", options=EXCHANGE)
     assert reads_of_spark(found) == 0
     expected = correlate_tables(*tables, **WITHIN).rename_columns(["left_number", "right_id"])
-    assert rows_of(found.toArrow()) == rows_of(expected)
+    assert lists_in_order(found.toArrow()) == lists_in_order(expected)
 
 
 @pytest.fixture
@@ -196,7 +189,7 @@ def test_a_report_counts_the_rows_that_tasks_read(
         expected = correlate_tables(*tables, **asked, report=reports[1])
     assert "rows" not in str(reports[0])  # no job has counted
     assert reads_of_spark(found) == 0
-    assert rows_of(found.toArrow()) == rows_of(expected)
+    assert lists_in_order(found.toArrow()) == lists_in_order(expected)
     told, wanted = (report.summary() for report in reports)
     if operator == "sequences":
         assert told.streams == wanted.streams
@@ -239,7 +232,9 @@ def test_causes_and_effects_of_files(spark: SparkSession, tmp_path: Path, emit: 
     }  # fmt: skip
     found = causality(*frames, condition, **asked, options=EXCHANGE)
     assert reads_of_spark(found) == 0
-    assert rows_of(found.toArrow()) == rows_of(causality_tables(*tables, condition, **asked))
+    assert lists_in_order(found.toArrow()) == lists_in_order(
+        causality_tables(*tables, condition, **asked)
+    )
 
 
 @pytest.mark.parametrize("by", ["text", ()])
@@ -256,7 +251,9 @@ def test_sequences_of_files(
     options = CorrelateOptions(slices=4, slice_rows=50)
     found = sequences([*frames, frames[0]], **asked, options=options)
     assert reads_of_spark(found) == 0
-    assert rows_of(found.toArrow()) == rows_of(sequence_tables([*tables, tables[0]], **asked))
+    assert lists_in_order(found.toArrow()) == lists_in_order(
+        sequence_tables([*tables, tables[0]], **asked)
+    )
 
 
 def test_what_spark_alone_understands_goes_through_spark(
@@ -271,14 +268,14 @@ def test_what_spark_alone_understands_goes_through_spark(
     exact = CorrelateOptions(way="exchange", slices=2)
     # Keys of one type to Spark, and of two to Arrow.
     found = correlate(left, right, **asked, by="k", options=exact)
-    assert rows_of(found.toArrow().select(["left_id", "right_id"])) == Counter([(0, 1)])
+    assert tuples(found.toArrow(), "left_id", "right_id") == [(0, 1)]
     by_step = sequences([left, right], [(0, 5)], time="t", by="k").toArrow()
-    assert rows_of(by_step.select(["a_id", "b_id"])) == Counter([(0, 1)])
+    assert tuples(by_step, "a_id", "b_id") == [(0, 1)]
     # Columns that a schema of the reader calls differently, or has in addition.
     schema = "ID bigint, t bigint, note string"
     read = spark.read.schema(schema).parquet(str(tmp_path / "ms"))
     found = correlate(read, right, **asked, left_columns=["ID", "note"], options=exact)
-    assert rows_of(found.toArrow()) == Counter([(0, None, 1)])
+    assert tuples(found.toArrow()) == [(0, None, 1)]
 
 
 def test_a_task_reads_rows_of_few_bytes_at_once(spark: SparkSession, tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +27,7 @@ from coincide.engine.files import footers, planning
 from spark_plugin.tasks.packed_files import FilePackTask, Staying
 from spark_plugin.ways.exchange import join as exchange
 from tests.helpers.planning import set_limits
+from tests.helpers.rows import lists_in_order
 from tests.helpers.spark_cases import jobs
 
 pytestmark = [pytest.mark.spark, pytest.mark.filterwarnings("ignore::coincide.CoincideWarning")]
@@ -79,13 +79,6 @@ def stays(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Staying | None, in
     return found
 
 
-def rows_of(found: pa.Table) -> Counter[tuple[Any, ...]]:
-    return Counter(
-        tuple(tuple(sorted(v)) if isinstance(v, list) else v for v in row.values())
-        for row in found.to_pylist()
-    )
-
-
 WITHIN: dict[str, Any] = {"within": (-20, 60), "confidence": 0.3}
 QUESTIONS: dict[str, dict[str, Any]] = {
     "pairs": {"probability": True},
@@ -113,7 +106,7 @@ def test_partly_ordered_files_give_what_tables_give(
     asked = {**WITHIN, **QUESTIONS[name]}
     options = CorrelateOptions(way="exchange", slices=8)
     found = correlate(*frames, **asked, options=options)
-    assert rows_of(found.toArrow()) == rows_of(correlate_tables(*tables, **asked))
+    assert lists_in_order(found.toArrow()) == lists_in_order(correlate_tables(*tables, **asked))
     for side, staying, packed in stays[:2]:
         share = ordered[("left", "right").index(side)]
         keeps = side == "left" and asked.get("how") in ("left", "anti")
@@ -143,7 +136,7 @@ def test_types_and_one_column_of_time(
         *frames, **asked, options=CorrelateOptions(way="exchange", slices=6, unit=unit)
     )
     expected = correlate_tables(*tables, **asked, options=CorrelateOptions(unit=unit))
-    assert rows_of(found.toArrow()) == rows_of(expected)
+    assert lists_in_order(found.toArrow()) == lists_in_order(expected)
     assert all(staying is not None for _, staying, _ in stays)
 
 
@@ -157,7 +150,9 @@ def test_causes_in_files_partly_in_order(
     found = causality(
         *frames, condition, **asked, options=CorrelateOptions(way="exchange", slices=6)
     )
-    assert rows_of(found.toArrow()) == rows_of(causality_tables(*tables, condition, **asked))
+    assert lists_in_order(found.toArrow()) == lists_in_order(
+        causality_tables(*tables, condition, **asked)
+    )
     assert len(stays) == 2
 
 
@@ -176,7 +171,7 @@ def test_crowded_slices_and_long_left_events(
         asked = {**WITHIN, **more, "emit": "counts"}
         options = CorrelateOptions(way="exchange", slice_rows=250)
         found = correlate(*frames, **asked, options=options)
-        assert rows_of(found.toArrow()) == rows_of(correlate_tables(*tables, **asked))
+        assert lists_in_order(found.toArrow()) == lists_in_order(correlate_tables(*tables, **asked))
 
 
 def test_invalid_rows_of_row_groups_that_stay(
@@ -191,7 +186,9 @@ def test_invalid_rows_of_row_groups_that_stay(
     declared = CorrelateOptions(way="exchange", slices=6, invalid="drop")
     found = correlate(*frames, **WITHIN, options=declared)
     plain = CorrelateOptions(invalid="drop")
-    assert rows_of(found.toArrow()) == rows_of(correlate_tables(*tables, **WITHIN, options=plain))
+    assert lists_in_order(found.toArrow()) == lists_in_order(
+        correlate_tables(*tables, **WITHIN, options=plain)
+    )
     assert any(staying is not None for _, staying, _ in stays)
 
 
@@ -240,5 +237,5 @@ def test_large_files_mostly_in_order_are_cut_by_time(
     with jobs(spark, "plan") as ran:
         found = correlate(*frames, **asked, options=options)
     assert not ran
-    assert rows_of(found.toArrow()) == rows_of(correlate_tables(*tables, **asked))
+    assert lists_in_order(found.toArrow()) == lists_in_order(correlate_tables(*tables, **asked))
     assert [staying is not None for _, staying, _ in stays] == [ordered > 0.4] * 2
