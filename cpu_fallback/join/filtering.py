@@ -7,8 +7,6 @@ from typing import NamedTuple
 import numpy as np
 
 from coincide.model.compiled import compiled
-from cpu_fallback.join.assignment import greatest_assignment
-from cpu_fallback.union_find import connect_pairs, flatten
 
 Both = tuple[np.ndarray, np.ndarray]
 """An array of the left side, or of left rows, and one of the right side."""
@@ -244,6 +242,8 @@ class Groups(NamedTuple):
 
 def connected_groups(left: np.ndarray, right: np.ndarray) -> Groups:
     """The connected groups of pairs."""
+    from cpu_fallback.union_find import connect_pairs, flatten
+
     lefts, own = np.unique(left, return_inverse=True)
     rights, others = np.unique(right, return_inverse=True)
     n = lefts.size + rights.size
@@ -268,6 +268,8 @@ def connected_groups(left: np.ndarray, right: np.ndarray) -> Groups:
 def best_assignment(groups: Groups, gains: np.ndarray) -> np.ndarray:
     """The pairs of the assignment with the greatest sum of gains."""
     # Where there are several, it is one that follows from the order of the events.
+    from cpu_fallback.join.assignment import greatest_assignment
+
     ordered = gains[groups.order]
     chosen = np.zeros(ordered.size, bool)
     is_star = groups.sizes.min(axis=1) == 1
