@@ -324,7 +324,7 @@ def test_late_rows_are_warned_of_with_the_delay_that_takes_them() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         stream.push("left", requests((100, "e")))
-        with pytest.raises(LateRowsWarning, match="left, 1 rows"):
+        with pytest.raises(LateRowsWarning, match="left, 1 row: "):
             stream.push("left", requests((98, "f")))
     assert stream.summary().late == (2, 0)
     assert stream.summary().left.rows == 5
