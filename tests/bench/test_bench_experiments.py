@@ -56,7 +56,7 @@ CHECKS = {
         "arrays": 6,
         "sequences": 2,
         "sequences-spark": 4,
-        "unordered": 5,
+        "unordered": 7,
     },
 }
 """How many checks of equal answers each experiment makes."""
