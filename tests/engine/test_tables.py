@@ -470,3 +470,19 @@ def test_uuids_are_keys_and_stay_uuids() -> None:
     other = left.set_column(2, "key", stored)
     with pytest.raises(SchemaError, match="key"):
         correlate_tables(left, other, condition, by="key")
+
+
+@pytest.mark.parametrize("how", ["inner", "left", "right", "full", "anti"])
+@pytest.mark.parametrize("at", [[7], [dt.datetime(2026, 1, 1)]])
+def test_empty_lists_have_the_types_of_the_other_side(how: Any, at: list[Any]) -> None:
+    none: dict[str, list[Any]] = {"id": [], "key": [], "at": []}
+    some = {"id": ["a"], "key": ["x"], "at": at}
+    condition = TimingCondition(within(0, 0), 0.9)
+    names: Any = dict(left_time="at", right_time="at", by="key", how=how)
+    typed = pa.Table.from_pydict(some).slice(0, 0)
+    for left, right in ((some, none), (none, some), (none, none)):
+        found = correlate_tables(left, right, condition, **names)
+        given = [typed if each is none else pa.Table.from_pydict(each) for each in (left, right)]
+        assert found.to_pydict() == correlate_tables(*given, condition, **names).to_pydict()
+    with pytest.raises(SchemaError, match="at must be a timestamp"):  # nulls are no empty lists
+        correlate_tables(some, {"id": [1], "key": ["x"], "at": [None]}, condition, **names)

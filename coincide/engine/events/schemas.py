@@ -239,6 +239,27 @@ def with_first_types(table: pa.Table, first: pa.Schema | None) -> pa.Table:
     return table
 
 
+def with_types_when_empty(
+    tables: Sequence[pa.Table], columns: Sequence[Sequence[str]]
+) -> list[pa.Table]:
+    """Tables of which those without rows have types: the others' in the same place, or int64."""
+    found = list(tables)
+    for names in zip(*columns, strict=True):
+        pair = names[: len(found)]
+        kinds = [_type_in(table, name) for table, name in zip(tables, pair, strict=True)]
+        known = next((kind for kind in kinds if kind not in (None, pa.null())), pa.int64())
+        for i, (name, kind) in enumerate(zip(pair, kinds, strict=True)):
+            if kind == pa.null() and not tables[i].num_rows:
+                place = found[i].schema.get_field_index(name)
+                found[i] = found[i].set_column(place, name, pa.chunked_array([], known))
+    return found
+
+
+def _type_in(table: pa.Table, name: str) -> pa.DataType | None:
+    place = table.schema.get_field_index(name)  # none of a name that stands twice
+    return table.schema.field(place).type if place >= 0 else None
+
+
 def other_types(
     side: str, first: pa.Schema | None, found: pa.Schema, fits: Callable[[pa.Schema], bool]
 ) -> str:
