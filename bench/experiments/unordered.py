@@ -178,8 +178,8 @@ def _in_sql(left: DataFrame, right: DataFrame, emit: Emit, variant: str) -> None
 
 
 ABOUT = """\
-`local[2]`, one session, Parquet in no order of time in, to the noop sink, planning included. Of files that
-are half in order the first half of the time is in its order. Spark SQL is that of the page on Spark, with
+`local[2]`, one session, Parquet in no order of time in, to the noop sink, planning included. Files that are
+half in order have the first half of the time in its order. Spark SQL is that of the page on Spark, with
 the best of its hints. *Files from disk* are dropped from the system's cache before each round. *Rows by
 Spark* is the same join of DataFrames that are more than a read, whose rows go through the JVM into Python.
 """

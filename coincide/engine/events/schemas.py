@@ -242,7 +242,7 @@ def with_first_types(table: pa.Table, first: pa.Schema | None) -> pa.Table:
 def with_types_when_empty(
     tables: Sequence[pa.Table], columns: Sequence[Sequence[str]]
 ) -> list[pa.Table]:
-    """Tables of which those without rows have types: the others' in the same place, or int64."""
+    """The tables, those without rows with types: the types of the others in the same place, or int64."""
     found = list(tables)
     for names in zip(*columns, strict=True):
         pair = names[: len(found)]
@@ -256,7 +256,7 @@ def with_types_when_empty(
 
 
 def _type_in(table: pa.Table, name: str) -> pa.DataType | None:
-    place = table.schema.get_field_index(name)  # none of a name that stands twice
+    place = table.schema.get_field_index(name)  # none of a name that two columns have
     return table.schema.field(place).type if place >= 0 else None
 
 
