@@ -39,8 +39,12 @@ class Finding:
     advice: str = ""
 
 
-def run(gpu: bool = False) -> int:
+def run(gpu: bool = False, warm: bool = False) -> int:
     """Print what is here; 0 if joins run, on the CPU or as asked on the GPU, else 1."""
+    if warm:
+        from coincide.command_line import warming
+
+        return warming.warm()
     if gpu:
         return _prove_gpu()
     findings = _print([check() for check in checks()])

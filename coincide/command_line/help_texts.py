@@ -356,5 +356,5 @@ DOCTOR_HELP = (
     "Say what is installed: Java, Spark, Python, GPU, backends; and what to do about what is"
     " missing.\n\n"
     "Exit code 0 if joins run on the CPU, on Spark and in one process; 1 if not. With --gpu: 0 if they"
-    " run on the GPU and give the CPU's answers."
+    " run on the GPU and give the CPU's answers. With --warm: 0 if the compiled code is kept."
 )

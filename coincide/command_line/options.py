@@ -1345,6 +1345,10 @@ DOCTOR = group(
     [
         switch(
             "--gpu", "Check the GPU alone: join a million events on it, and compare with the CPU."
-        )
+        ),
+        switch(
+            "--warm",
+            "Compile what all operators need, so that no job waits for it; say where it is kept.",
+        ),
     ],
 )

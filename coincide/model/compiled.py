@@ -166,6 +166,10 @@ class KernelCache(KeptKernels, FunctionCache):
     _impl_class = _KernelCacheImpl
 
 
+folders: set[str] = set()
+"""Where the kernels that were imported are kept."""
+
+
 def keep_on_disk(kernel: Any, kind: type) -> None:
     """Give what Numba will compile a cache on disk, if there is a folder for it."""
     if not hasattr(kernel, "_cache"):
@@ -179,6 +183,7 @@ def keep_on_disk(kernel: Any, kind: type) -> None:
     # Numba finds out that an import is from a zip archive only when it writes.
     if is_writable(kept.cache_path):
         kernel._cache = kept
+        folders.add(kept.cache_path)
 
 
 def _is_of_ours(kind: Any) -> bool:
