@@ -314,8 +314,8 @@ def delay_histograms(drawing: Drawing) -> None:
     drawing.text(745, base + 32, "delay, right − left", "grey", "end")
     drawing.text(x(14), 50, "pairs", "left", bold=True)
     drawing.line([(x(13.8), 58), (x(12.9), 76)], "left", 2)
-    drawing.text(x(17), 120, "expected: each pair spread", "ink", bold=True)
-    drawing.line([(x(16.8), 118), (x(14.6), 140)], "ink", 2)
+    drawing.text(x(15), 120, "expected, pairs spread", "ink", bold=True)
+    drawing.line([(x(15.2), 128), (x(14.2), 148)], "ink", 2)
     drawing.text(x(0), base - 96, "what chance gives", "right", bold=True)
     drawing.text(x(12.5), base + 32, "they belong together", "found", "middle", bold=True)
 
@@ -336,6 +336,29 @@ def sequences(drawing: Drawing) -> None:
     drawing.text(20, 326, "both steps together: 55.6 %", "ink", bold=True)
 
 
+def coincidences(drawing: Drawing) -> None:
+    """Events of three stations: sets of those that are all near each other, also without one station."""
+    stations = ("north", "left"), ("east", "found"), ("south", "right")
+    sets = ((190, (0, 36, 84)), (440, (0, 70, None)))
+    for begin, _ in sets:
+        drawing.bar(begin - 14, 56, 120, 196, "window")
+    for place, (name, colour) in enumerate(stations):
+        y = 84 + 70 * place
+        drawing.text(20, y + 8, name, colour, bold=True)
+        drawing.arrow((110, y), (740, y), "grey")
+    for begin, delays in sets:
+        for place, (delay, (_, colour)) in enumerate(zip(delays, stations, strict=True)):
+            if delay is not None:
+                drawing.bar(begin + delay - 12, 72 + 70 * place, 28, 24, colour)
+    drawing.bar(640, 142, 28, 24, "found")
+    drawing.text(654, 128, "alone", "grey", "middle")
+    drawing.text(236, 40, "within 30 ms", "ink", "middle", bold=True)
+    drawing.text(486, 40, "two of three", "ink", "middle", bold=True)
+    drawing.text(486, 214, "no event", "grey", "middle")
+    drawing.text(740, 292, "time", "grey", "end")
+    drawing.text(20, 292, "a set: events that are all near each other", "ink")
+
+
 PICTURES: dict[str, tuple[float, Callable[[Drawing], None]]] = {
     "window": (460, window),
     "streams": (240, streams),
@@ -351,6 +374,7 @@ PICTURES: dict[str, tuple[float, Callable[[Drawing], None]]] = {
     "aggregates": (370, aggregates),
     "delay-histograms": (330, delay_histograms),
     "sequences": (344, sequences),
+    "coincidences": (310, coincidences),
 }
 """The height of each picture, and who draws it."""
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import pyarrow.parquet as pq
 import pytest
 
+import coincide
 from tests.helpers.places import ROOT
 from tests.helpers.readme import (
-    BORDERS,
-    CAUSES,
+    ARRAYS,
     COMMANDS,
     FIRST,
     MARKED,
@@ -67,15 +67,12 @@ def test_the_first_lines_print_what_is_shown(capsys: pytest.CaptureFixture[str])
     assert capsys.readouterr().out == PRINTED
 
 
-def test_blocks_that_need_no_spark() -> None:
-    found = ran(FIRST, "import coincide", STREAMS, BORDERS, CAUSES)
+def test_blocks_that_need_no_spark(capsys: pytest.CaptureFixture[str]) -> None:
+    found = ran(FIRST, ARRAYS, "import coincide", STREAMS)
+    assert capsys.readouterr().out == f"{PRINTED}[10.61 79.5 ] [10.59 79.62]\n"
+    assert [found["found"].left.tolist(), found["found"].right.tolist()] == [[0, 2], [0, 1]]
+    assert "[0 2], [0 1]" in ARRAYS
     assert rows(found["missed"]) == [["b", 1]]
-    assert rows(found["crossings"]) == [
-        ["hot", "oven", "I", 60, 120],
-        ["hot", "oven", "O", 120, 180],
-    ]
-    assert "# in between 60 and 120, out between 120 and 180" in BORDERS
-    assert rows(found["effects"]) == [[0, 0, 6_000, 30.0]]
 
 
 @pytest.mark.spark
@@ -84,12 +81,37 @@ def test_the_block_of_spark(spark: SparkSession, capsys: pytest.CaptureFixture[s
     assert "|    Ann|    hall|" in capsys.readouterr().out
 
 
+def test_each_of_its_uses_names_what_does_it() -> None:
+    (table,) = re.findall(r"## What it is for\n(.*?)\n\n", README, flags=re.DOTALL)
+    for word in ("picks", "badges", "orders", "spikes", "fences"):
+        assert (
+            sum(word in line.partition("| ")[2].partition(" |")[0] for line in table.splitlines())
+            == 1
+        )
+    names = set(re.findall(r"`(\w+)`", table))
+    assert len(names) > 5
+    assert names <= set(coincide.__all__)
+
+
+def test_the_command_joins_csv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("orders.csv").write_text(
+        "id,customer,at\n1,ann,2026-05-01 12:00\n2,bob,2026-05-01 12:05\n"
+    )
+    Path("payments.csv").write_text(
+        "id,customer,at\nx,ann,2026-05-01 12:09:10\ny,bob,2026-05-01 13:00:00\n"
+    )
+    (line,) = (line for line in COMMANDS if "orders.csv" in line)
+    assert command(*shlex.split(line)[1:]).returncode == 0
+    assert Path("paid.csv").read_text() == "customer,left_id,right_id\nann,1,x\n"
+
+
 def test_the_demo_and_the_command_find_what_is_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     first, second = (
-        line for line in COMMANDS if "demo --engine local --keep" in line or "join" in line
+        line for line in COMMANDS if "demo --engine local --keep" in line or "join badges" in line
     )
     answer = command(*shlex.split(first)[1:], COLUMNS="100")
     assert MARKED in answer.stdout

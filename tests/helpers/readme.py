@@ -14,6 +14,6 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", README, flags=re.DOTALL)
 
 
-FIRST, ON_SPARK, STREAMS, BORDERS, CAUSES = blocks("python")
+FIRST, ARRAYS, ON_SPARK, STREAMS = blocks("python")
 PRINTED, MARKED = blocks("text")
 COMMANDS = [line.partition("#")[0] for block in blocks("sh") for line in block.splitlines()]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import functools
 import io
 import json
@@ -45,6 +46,29 @@ def test_every_page_of_the_reference_is_in_its_table() -> None:
         r"\]\(([\w-]+\.md)\)", (ROOT / "docs/reference/index.md").read_text("utf-8")
     )
     assert sorted(listed) == [page.name for page in REFERENCE if page.name != "index.md"]
+
+
+def test_the_site_has_eight_how_tos_and_lists_all_guides() -> None:
+    nav = (ROOT / "mkdocs.yml").read_text("utf-8").partition("\nnav:\n")[2]
+    found = {
+        name: set(re.findall(r"([\w/-]+\.md)$", part, flags=re.MULTILINE))
+        for name, part in re.findall(r"^  - ([\w-]+):(.*?)(?=^  - )", nav, re.MULTILINE | re.DOTALL)
+    }
+    pages = {f"how-to/{path.name}" for path in (ROOT / "docs" / "how-to").glob("*.md")}
+    assert found["How-to"] == pages
+    assert len(pages - {"how-to/index.md"}) == 8
+    for index, folder in (("how-to/index.md", "how-to/"), ("guides.md", "")):
+        text = (ROOT / "docs" / index).read_text("utf-8")
+        listed = {
+            folder + name
+            for name in re.findall(r"^\|.*", text, re.MULTILINE)
+            for name in links(name)
+        }
+        assert found["How-to" if folder else "Guides"] - {index} <= listed
+
+
+def links(line: str) -> list[str]:
+    return re.findall(r"\]\(([\w/-]+\.md)", line)
 
 
 def test_claims_are_those_of_the_results() -> None:
@@ -173,6 +197,7 @@ def test_the_site_has_no_broken_link_and_fetches_nothing(site: Path) -> None:
         ("papers/interval-correlation.html", "Interval timing correlation", "the paper says"),
         ("notebooks/clocks.html", "Clocks that are ±", "correlate_tables"),
         ("benchmarks.html", "Benchmarks", "Which to use when"),
+        ("at-a-glance.html", "Coincide at a glance", "Spark Structured Streaming"),
     ],
 )
 def test_pages_look_like_pages(
@@ -182,7 +207,7 @@ def test_pages_look_like_pages(
     assert browser.find_element("css selector", "article h1").text.startswith(heading)
     assert shown in browser.find_element("css selector", "article").text
     tabs = [each.text for each in browser.find_elements("css selector", "nav.md-tabs a")]
-    assert {"Home", "Tutorial", "How-to", "Reference", "Papers"} <= set(tabs)
+    assert {"Home", "Tutorial", "At a glance", "How-to", "Reference", "Benchmarks"} <= set(tabs)
     broken = browser.execute_script(
         "return [...document.images].filter(i => i.complete && !i.naturalWidth).map(i => i.src)"
     )
@@ -190,6 +215,15 @@ def test_pages_look_like_pages(
     assert_not_blank(browser.get_screenshot_as_png())
     said = [each for each in browser.get_log("browser") if each["level"] in ("SEVERE", "WARNING")]
     assert said == []
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+def test_all_operators_print_on_few_sheets(address: str, browser: Chrome) -> None:
+    browser.get(f"{address}/at-a-glance.html")
+    printed = base64.b64decode(browser.print_page())
+    (sheets,) = re.findall(rb"/Type /Pages\s*/Count (\d+)", printed)
+    assert 3 <= int(sheets) <= 4
 
 
 @pytest.mark.slow
