@@ -11,7 +11,7 @@ DEVELOPMENT := $(VENV)/.coincide-development
 CLASSES := .cache/spark-classes.jsa
 WITH_JAVA = JAVA_HOME=$$(scripts/find-java.sh) && export JAVA_HOME &&
 
-.PHONY: help demo test test-slow test-rapids gpu counted lint docs notebooks dist conda release bench venv java rapids-jar lock clean
+.PHONY: help demo test test-slow test-all test-rapids gpu counted lint docs notebooks dist conda release bench venv java rapids-jar lock clean
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -21,11 +21,14 @@ demo: $(PRODUCT) ## Join a small sample on Spark, and say what was found and how
 
 PYTEST = $(WITH_JAVA) $(PYTHON) -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder --durations=40 --durations-min=5
 
-test: $(DEVELOPMENT) $(CLASSES) ## Run the tests, those of test-slow apart; ARGS="-k name" goes to pytest
+test: $(DEVELOPMENT) $(CLASSES) ## Run the quick tests, among them each way of Spark; ARGS="-k name" goes to pytest
 	@$(PYTEST) -m "not slow" $(ARGS)
 
-test-slow: $(DEVELOPMENT) $(CLASSES) ## Run the tests of clusters, of Spark Connect, with RAPIDS (after make rapids-jar), of pages, of all experiments
+test-slow: $(DEVELOPMENT) $(CLASSES) ## Run all other tests: of clusters, kernels, RAPIDS (after make rapids-jar), pages, experiments
 	@$(PYTEST) -m slow $(ARGS)
+
+test-all: $(DEVELOPMENT) $(CLASSES) ## Run all tests
+	@$(PYTEST) $(ARGS)
 
 # With it Spark starts in half the time, and without it as always.
 $(CLASSES): $(DEVELOPMENT)

@@ -14,6 +14,7 @@ from hypothesis import settings
 
 from tests.helpers.shared_classes import jvm_options
 from tests.helpers.spark_process import DAEMON, QUICK
+from tests.tiers import FILES
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -32,6 +33,13 @@ def pytest_configure(config: pytest.Config) -> None:
     # Small cases often find nothing, or hold nulls on purpose. Not in pyproject.toml: pytest would
     # import the package for it before Numba's cache is set.
     config.addinivalue_line("filterwarnings", "ignore::coincide.model.errors.CoincideWarning")
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest chooses by marks
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path in FILES:
+            item.add_marker("slow")
 
 
 class SeismicPicks(NamedTuple):

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
@@ -25,9 +23,9 @@ from tests.helpers.gpu_compilation import (
     SPAN_KERNELS,
     UNCERTAIN_SPAN_KERNELS,
 )
-from tests.helpers.pytest_processes import all_passed, run_tests
-from tests.virtual_gpu import environment
-from tests.virtual_gpu.log import Log, kernel_name
+from tests.helpers.pytest_processes import all_passed
+from tests.helpers.virtual_runs import Run, ran
+from tests.virtual_gpu.log import kernel_name
 
 LEAST_TESTS = {
     "tests/gpu_kernels/test_gpu_aggregates.py": 15,
@@ -50,22 +48,6 @@ MODULES = (
     "tests/gpu_kernels/test_gpu_failures.py",
 )
 """All that can run on it; the others look at what Numba-CUDA links and launches for a GPU."""
-
-_MANY = "-p", "tests.virtual_gpu.plugin", "-rpfE"
-
-
-class Run(NamedTuple):
-    """What pytest printed, and what the driver wrote."""
-
-    done: subprocess.CompletedProcess[str]
-    log: Log
-
-
-def ran(folder: Path, *arguments: str, seed: int = 1, seconds: int = 280, devices: int = 1) -> Run:
-    log = folder / "log"
-    done = run_tests(environment(log, seed, devices), *_MANY, *arguments, seconds=seconds)
-    assert log.exists(), done.stdout[-4000:] + done.stderr[-2000:]
-    return Run(done, Log.read(log))
 
 
 @pytest.fixture(scope="module")

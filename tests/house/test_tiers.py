@@ -1,0 +1,31 @@
+"""The tiers of tests: the table names files that are there, and leaves what every change needs."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.tiers import FILES, HERE, LATER
+
+EVERY_DAY = (
+    "spark_plugin/ways/test_contract.py",  # each way of Spark
+    "command_line/test_stream_command.py",  # a stream that goes on from its checkpoint
+    "gpu_kernels/test_virtual_gpu_join.py",
+    "end_to_end/test_readme.py",
+)
+
+
+def test_the_table_names_files_once() -> None:
+    assert [str(file) for file in sorted(FILES) if not file.is_file()] == []
+    assert len(FILES) == sum(len(names.split()) for names in LATER.values())
+
+
+@pytest.mark.parametrize("file", EVERY_DAY)
+def test_what_every_change_needs_is_quick(file: str) -> None:
+    assert (HERE / file).is_file()
+    assert HERE / file not in FILES
+
+
+def test_files_of_the_table_are_slow(request: pytest.FixtureRequest) -> None:
+    for item in request.session.items:
+        marked = item.get_closest_marker("slow") is not None
+        assert marked or item.path not in FILES
