@@ -15,6 +15,7 @@ from coincide.engine.files.finding import HIDDEN, ColumnNames
 from coincide.model.errors import first_line
 from spark_plugin.cluster.connect import context_of
 from spark_plugin.cluster.spark_errors import SPARK_ERRORS
+from spark_plugin.frames.folder_columns import told_by_folders
 
 _log = logging.getLogger("coincide")
 LOGICAL = "org.apache.spark.sql.catalyst.plans.logical."
@@ -99,8 +100,15 @@ def plain_read(frame: DataFrame, needed: Sequence[str]) -> PlainRead | None:
         traced = _traced(_with_cached_data(frame), columns, needed)
         if traced is None or not _reads_plainly(spark):
             return None
-        paths, stored = _files(spark, *traced), dict(zip(needed, traced[1], strict=True))
-        return None if paths is None else PlainRead(paths, ColumnNames.of(stored))
+        relation, stored = traced
+        paths = _files(spark, relation)
+        if paths is None:
+            return None
+        constants = told_by_folders(relation, stored, paths)
+        if constants is None:
+            return None
+        names = ColumnNames.of(dict(zip(needed, stored, strict=True)), constants)
+        return PlainRead(paths, names)
     except SPARK_ERRORS as error:  # a release of Spark with other classes, or without a setting
         _log.warning(
             "files go through Spark, since a plan cannot be taken apart: %s", first_line(error)
@@ -157,16 +165,14 @@ def _place(column: Any, below: Any) -> int:
     return place
 
 
-def _files(spark: SparkSession, relation: Any, stored: Sequence[str]) -> tuple[str, ...] | None:
+def _files(spark: SparkSession, relation: Any) -> tuple[str, ...] | None:
     for part in ("fileFormat", "location"):
         if class_of(getattr(relation, part)()) != _PARTS[part]:
             return None
     options = relation.options()
     if options.size() > int(options.contains("path")):
         return None
-    # What the names of folders say is no column of a file.
-    of_folders = {name.lower() for name in relation.partitionSchema().fieldNames()}
-    if of_folders & {name.lower() for name in stored} or relation.bucketSpec().isDefined():
+    if relation.bucketSpec().isDefined():
         return None
     sequence = getattr(spark._jvm, _SEQUENCE).unsafeWrapArray(relation.location().inputFiles())
     # One answer for all files, which may be thousands; what ends a line is encoded in them.

@@ -15,6 +15,7 @@ import pyarrow as pa
 from pyarrow import fs
 
 from coincide.engine.files.credentials import SCHEME, Redactor, check_encoded, shown
+from coincide.engine.files.file_constants import NO_CONSTANTS, FileConstants
 from coincide.model.errors import DataError
 
 FILENAME = "filename"
@@ -38,47 +39,71 @@ def without_name(schema: pa.Schema) -> pa.Schema:
 
 def named(table: pa.Table, path: str, names: Sequence[str]) -> pa.Table:
     """Columns of rows of a file, the name of the file among them."""
-    name = pa.repeat(pa.scalar(path.rpartition("/")[2]), table.num_rows)
+    name = file_name(path, table.num_rows)
     return pa.table([name if each == FILENAME else table[each] for each in names], list(names))
+
+
+def file_name(path: str, rows: int) -> pa.Array:
+    """The name of a file, for some rows of it."""
+    return pa.repeat(pa.scalar(path.rpartition("/")[2]), rows)
 
 
 @dataclass(frozen=True)
 class ColumnNames:
-    """What files call columns."""
+    """Where columns come from: what files call them, and which have one value in each file."""
 
     stored: Mapping[str, str] = field(default_factory=dict)
+    constants: FileConstants = NO_CONSTANTS
 
     @classmethod
-    def of(cls, stored: Mapping[str, str]) -> ColumnNames:
+    def of(cls, stored: Mapping[str, str], constants: FileConstants = NO_CONSTANTS) -> ColumnNames:
         """The names, none where all columns are called as in the files."""
-        return cls() if all(name == of_file for name, of_file in stored.items()) else cls(stored)
+        as_stored = all(name == of_file for name, of_file in stored.items())
+        return cls({} if as_stored else stored, constants)
+
+    def of_column(self, name: str) -> str:
+        """What a column is called in files, or in the names of their folders."""
+        return self.stored.get(name, name)
 
     def in_files(self, names: Sequence[str]) -> list[str]:
-        """What files call columns: each once."""
-        return list(dict.fromkeys(self.stored.get(name, name) for name in names))
+        """What files call the columns that they hold: each once."""
+        stored = dict.fromkeys(map(self.of_column, names))
+        return [name for name in stored if name not in self.constants]
 
     def here(self, in_files: Collection[str]) -> frozenset[str]:
         """What columns of files are called here."""
+        held = frozenset(name for name in in_files if name not in self.constants)
         if not self.stored:
-            return frozenset(in_files)
-        return frozenset(name for name, of_file in self.stored.items() if of_file in in_files)
+            return held
+        return frozenset(name for name, of_file in self.stored.items() if of_file in held)
 
     def schema(self, of_file: pa.Schema) -> pa.Schema:
         """The schema of a file, by the names here."""
+        own = self.constants.schema(of_file)
         if not self.stored:
-            return of_file
+            return own
         return pa.schema(
             f.with_name(name)
             for name, stored in self.stored.items()
-            for f in of_file
+            for f in own
             if f.name == stored
         )
 
-    def table(self, of_file: pa.Table, names: Sequence[str]) -> pa.Table:
-        """Columns that were read by the names of `in_files`, by those here."""
-        if not self.stored:
+    def table(self, of_file: pa.Table, names: Sequence[str], path: str) -> pa.Table:
+        """Columns that were read by the names of `in_files`, by those here, with what is in no file."""
+        own = set(of_file.column_names)
+        if own.issuperset(names) and not self.stored and not len(self.constants):
             return of_file
-        return pa.table([of_file.column(self.stored[name]) for name in names], names=list(names))
+
+        def column(name: str) -> pa.ChunkedArray | pa.Array:
+            stored = self.of_column(name)
+            if stored in self.constants:
+                return self.constants.column(stored, path, of_file.num_rows)
+            if stored == FILENAME and stored not in own:
+                return file_name(path, of_file.num_rows)
+            return of_file.column(stored)
+
+        return pa.table([column(name) for name in names], names=list(names))
 
 
 AS_IN_FILES = ColumnNames(), ColumnNames()

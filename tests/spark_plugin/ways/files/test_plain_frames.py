@@ -201,7 +201,7 @@ def test_what_is_cached_once_it_was_run_is_no_plain_read(
     assert plain_read(left) is not None
 
 
-def test_options_partitions_and_doubles_are_no_plain_reads(
+def test_options_and_doubles_are_no_plain_reads_and_folders_are(
     spark: SparkSession, sides: tuple[Path, Path], tmp_path: Path
 ) -> None:
     path = str(sides[0])
@@ -211,8 +211,7 @@ def test_options_partitions_and_doubles_are_no_plain_reads(
     part.mkdir(parents=True)
     shutil.copy(path, part / "a.parquet")
     whole = spark.read.parquet(str(part.parent))
-    assert plain_read(whole, ["id", "day"]) is None
-    assert plain_read(whole.withColumnRenamed("day", "other"), ["id", "other"]) is None
+    assert plain_read(whole, ["id", "day"]) == (str(part / "a.parquet"),)
     assert plain_read(whole, ["id", "min_time"]) == (str(part / "a.parquet"),)
     assert plain_read(whole.where("day = 1"), ["id"]) is None
     assert plain_read(spark.read.parquet(str(part))) == (str(part / "a.parquet"),)
