@@ -34,5 +34,16 @@ class FileConstants:
         """A column of some rows of a file."""
         return pa.repeat(self.values.column(name)[self.rows[path]], rows)
 
+    def appended(self, table: pa.Table, paths: str) -> pa.Table:
+        """Rows of several files, with these columns; a column has the path of each row's file."""
+        if not len(self):
+            return table
+        found = table.column(paths).combine_chunks().dictionary_encode()
+        row = pa.array([self.rows[path] for path in found.dictionary.to_pylist()], pa.int64())
+        row = row.take(found.indices)
+        for each in self.values.schema:
+            table = table.append_column(each, self.values.column(each.name).take(row))
+        return table
+
 
 NO_CONSTANTS = FileConstants()
