@@ -17,7 +17,7 @@ from pyarrow import fs
 
 from coincide.engine.files.credentials import SCHEME, Redactor, check_encoded, shown
 from coincide.engine.files.file_constants import NO_CONSTANTS, FileConstants
-from coincide.engine.files.lake_tables import LOG, refuse_table_inside, table_files
+from coincide.engine.files.lake_tables import LOG, METADATA_FILE, refuse_table_inside, table_files
 from coincide.model.errors import DataError
 
 FILENAME = "filename"
@@ -240,11 +240,12 @@ def _found(side: str, word: str, filesystem: fs.FileSystem, path: str) -> _Found
     name, hide = shown(word), Redactor.of([word])
     try:
         there = filesystem.get_file_info(path)
-        if there.type != fs.FileType.NotFound:
+        is_folder = there.type == fs.FileType.Directory
+        if is_folder or path.endswith(METADATA_FILE):
             table = table_files(side, filesystem, path)
             if table is not None:
                 return _Found(table.paths, constants=table.constants)
-        if there.type == fs.FileType.Directory:
+        if is_folder:
             paths = _visible(side, filesystem, path)
             if not paths:
                 raise DataError(f"{side}: the folder {name} holds no files. Name another one.")

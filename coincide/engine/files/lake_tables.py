@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from glob import escape, glob
+from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
@@ -20,7 +21,7 @@ from coincide.model.extras import LAKE, require
 LOG = "_delta_log"
 """The folder in which Delta says which files are rows of a table."""
 _METADATA = "metadata"
-_ENDING = ".metadata.json"
+METADATA_FILE = ".metadata.json"
 """How the names of Iceberg's files end that say the same."""
 _LOCAL = re.compile("^(?:file:/*)?/(?=[^/])")
 _UNDERSTOOD = {"deletionVectors", "timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"}
@@ -39,11 +40,11 @@ def table_files(side: str, filesystem: fs.FileSystem, path: str) -> TableFiles |
     if str(filesystem.type_name) != "local":
         _refuse_remote(side, filesystem, path)
         return None
-    if path.endswith(_ENDING) and os.path.isfile(path):
+    if path.endswith(METADATA_FILE) and os.path.isfile(path):
         return _of_iceberg(side, path)
     if os.path.isdir(os.path.join(path, LOG)):
-        return _of_delta(side, path)
-    told = glob(os.path.join(escape(path), _METADATA, f"*{_ENDING}"))
+        return delta_files(side, path)
+    told = glob(os.path.join(escape(path), _METADATA, f"*{METADATA_FILE}"))
     return _of_iceberg(side, _current(side, path, told)) if told else None
 
 
@@ -60,7 +61,7 @@ def _refuse_remote(side: str, filesystem: fs.FileSystem, path: str) -> None:
     kind = "a Delta table" if log.type == folder else None
     if kind is None and metadata.type == folder:
         inside = filesystem.get_file_info(fs.FileSelector(metadata.path))
-        kind = "an Iceberg table" if any(i.path.endswith(_ENDING) for i in inside) else None
+        kind = "an Iceberg table" if any(i.path.endswith(METADATA_FILE) for i in inside) else None
     if kind is not None:
         raise DataError(
             f"{side}: {path} is {kind}, and only those of this machine are read. Name its files, or"
@@ -85,12 +86,14 @@ def _refuse(side: str, kind: str, path: str, why: str, cure: str) -> None:
     raise DataError(f"{side}: {path} is {kind} table {why}. {cure}, or read it by Spark.")
 
 
-def _of_delta(side: str, path: str) -> TableFiles:
+def delta_files(side: str, path: str, version: int | None = None) -> TableFiles:
+    """The files of a Delta table of this machine as it is, or was in a version."""
     require(LAKE, "deltalake")
     from deltalake import DeltaTable
 
     with _opening(side, "a Delta", path):
-        table = DeltaTable(path)
+        # A plain path would be decoded as if it were an URI.
+        table = DeltaTable(Path(path).as_uri(), version)
         features = set(table.protocol().reader_features or ())
         mode = table.metadata().configuration.get("delta.columnMapping.mode", "none")
         if mode != "none":
