@@ -73,27 +73,27 @@ def _values(part: str, kinds: Sequence[T.StructField]) -> tuple[str, dict[str, A
     texts = {_unescaped(name): value for name, sign, value in steps if sign}
     if not texts.keys() >= {field.name for field in kinds}:
         return folder, None
-    words = [_words(field.dataType, texts[field.name]) for field in kinds]
-    found = re.fullmatch(",".join(words), said, re.DOTALL)
-    if found is None:
-        return folder, None
-    values = {
-        field.name: _value(field.dataType, texts[field.name], own)
-        for field, own in zip(kinds, found.groups(), strict=True)
-    }
-    return folder, values
+    values, rest = {}, f"{said},"
+    for field in kinds:
+        of_folder, own = texts[field.name], None
+        if isinstance(field.dataType, T.StringType):
+            own = _NULL if of_folder == _NULL_FOLDER else _unescaped(of_folder)
+            if not rest.startswith(f"{own},"):
+                return folder, None
+        own = rest.partition(",")[0] if own is None else own
+        rest = rest[len(own) + 1 :]
+        try:
+            values[field.name] = _value(field.dataType, of_folder, own)
+        except (ValueError, ArithmeticError):
+            return folder, None
+    return folder, None if rest else values
 
 
 def _unescaped(name: str) -> str:
     """A part of a folder's name, as Hive and Spark read it: each code is a character."""
+    if "%" not in name:
+        return name
     return re.sub("%([0-9A-Fa-f]{2})", lambda code: chr(int(code[1], 16)), name)
-
-
-def _words(kind: T.DataType, of_folder: str) -> str:
-    """The words by which Spark tells a value, for a pattern."""
-    if not isinstance(kind, T.StringType):
-        return "([^,]*)"
-    return f"({_NULL if of_folder == _NULL_FOLDER else re.escape(_unescaped(of_folder))})"
 
 
 def _value(kind: T.DataType, of_folder: str, said: str) -> Any:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 RELEASES = {"4.1": "io.delta:delta-spark_4.1_2.13:4.1.0"}
-"""Of Delta, by the release of Spark."""
+"""The release of Delta, by that of Spark."""
 SETTINGS = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
