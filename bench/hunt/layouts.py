@@ -37,6 +37,39 @@ def write_parquet(
     return written[0] if len(written) == 1 and chance.happens(70) else folder
 
 
+def in_folders(table: pa.Table) -> list[str]:
+    """The columns that the names of folders can tell: an empty text is a null there."""
+
+    def is_told(kind: pa.DataType) -> bool:
+        return pa.types.is_integer(kind) or pa.types.is_date32(kind) or pa.types.is_string(kind)
+
+    return [
+        field.name
+        for field in table.schema
+        if is_told(field.type) and "" not in table[field.name].to_pylist()
+    ]
+
+
+def write_folders(folder: Path, table: pa.Table, name: str, chance: Chance) -> None:
+    """Write a file for each value of a column, which only the name of its folder tells."""
+    values = table[name].to_pylist()
+    for value in sorted(set(values), key=repr):
+        rows = [row for row, each in enumerate(values) if each == value]
+        told = "__HIVE_DEFAULT_PARTITION__" if value is None else _escaped(str(value))
+        inside = folder / f"{_escaped(name)}={told}"
+        inside.mkdir()
+        part = table.drop_columns(name).take(pa.array(rows))
+        pq.write_table(part, inside / "part.parquet", row_group_size=chance.choice((1, 3, 50)))
+
+
+def _escaped(text: str) -> str:
+    """As Spark writes values in names of folders, and a few more characters so."""
+    return "".join(
+        each if each.isalnum() or ord(each) > 127 or each in " -." else f"%{ord(each):02X}"
+        for each in text
+    )
+
+
 def _ordered(table: pa.Table, chance: Chance, order_by: str) -> pa.Table:
     order = chance.choice(("time", "time", "given", "shuffled", "half"))
     if order == "time":

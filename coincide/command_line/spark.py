@@ -158,6 +158,7 @@ def _parquet(
         if holds_settings(source.text):
             raise Problem(f"{source.side}: {source.text} {NOT_FOR_SPARK}")
         return spark.read.parquet(source.text)
+    source.found.check_held(columns)
     # Spark has no nanoseconds: it reads such columns as integers, if a setting says so.
     spark.conf.set(_NANOS_AS_LONG, "true")
     # No character is to be read as a glob, nor another file system than this one's.

@@ -38,6 +38,11 @@ EXPLORE = Extra(
     "charts need",
     {"altair": "altair>=5.5", "vl_convert": "vl-convert-python>=1.7"},
 )
+LAKE = Extra(
+    "lake",
+    "tables of Delta and Iceberg need",
+    {"deltalake": "deltalake>=1.0", "pyiceberg": "pyiceberg>=0.9"},
+)
 
 
 def how_to_install(extra: str) -> str:

@@ -15,6 +15,8 @@ from coincide.engine.files.finding import HIDDEN, ColumnNames
 from coincide.model.errors import first_line
 from spark_plugin.cluster.connect import context_of
 from spark_plugin.cluster.spark_errors import SPARK_ERRORS
+from spark_plugin.frames.delta_reads import files_of_delta, is_delta
+from spark_plugin.frames.folder_columns import told_by_folders
 
 _log = logging.getLogger("coincide")
 LOGICAL = "org.apache.spark.sql.catalyst.plans.logical."
@@ -68,10 +70,11 @@ _PARTS = {
 _PLAIN_SETTINGS = {
     "spark.sql.files.ignoreCorruptFiles": {"FALSE"},
     "spark.sql.files.ignoreMissingFiles": {"FALSE"},
-    "spark.sql.parquet.fieldId.read.enabled": {"FALSE"},
     "spark.sql.parquet.datetimeRebaseModeInRead": {"CORRECTED"},
 }
 """Settings by which Spark reads what the files say; with others it takes them for something else."""
+_FIELD_ID = "parquet.field.id"
+"""What a column's metadata has whose files are looked through for an id."""
 _SUMMARIES = {"_metadata", "_common_metadata"}
 """Files that tell of all others of a folder; Spark lists them, and reads none of their rows."""
 _GLOB = frozenset("*?[]{}\\")
@@ -97,10 +100,23 @@ def plain_read(frame: DataFrame, needed: Sequence[str]) -> PlainRead | None:
         return None
     try:
         traced = _traced(_with_cached_data(frame), columns, needed)
-        if traced is None or not _reads_plainly(spark):
+        if traced is None or not _reads_plainly(spark, traced[0]):
             return None
-        paths, stored = _files(spark, *traced), dict(zip(needed, traced[1], strict=True))
-        return None if paths is None else PlainRead(paths, ColumnNames.of(stored))
+        relation, stored = traced
+        if is_delta(relation):
+            told = files_of_delta(relation, stored)
+            if told is None:
+                return None
+            paths, constants = tuple(sorted(told.paths)), told.constants
+        else:
+            of_read, of_folders = _files(spark, relation), None
+            if of_read is not None:
+                of_folders = told_by_folders(relation, stored, of_read)
+            if of_read is None or of_folders is None:
+                return None
+            paths, constants = of_read, of_folders
+        names = ColumnNames.of(dict(zip(needed, stored, strict=True)), constants)
+        return PlainRead(paths, names)
     except SPARK_ERRORS as error:  # a release of Spark with other classes, or without a setting
         _log.warning(
             "files go through Spark, since a plan cannot be taken apart: %s", first_line(error)
@@ -108,11 +124,15 @@ def plain_read(frame: DataFrame, needed: Sequence[str]) -> PlainRead | None:
         return None
 
 
-def _reads_plainly(spark: SparkSession) -> bool:
+def _reads_plainly(spark: SparkSession, relation: Any) -> bool:
     # Asked with a default of ours, Spark would not look for older names of a setting.
-    return all(
+    if not all(
         str(spark.conf.get(name)).upper() in plain for name, plain in _PLAIN_SETTINGS.items()
-    )
+    ):
+        return False
+    # Delta's extension sets it in each session; columns without ids are still found by their names.
+    by_ids = str(spark.conf.get("spark.sql.parquet.fieldId.read.enabled")).upper() != "FALSE"
+    return not by_ids or _FIELD_ID not in relation.schema().json()
 
 
 def _with_cached_data(frame: DataFrame) -> Any:
@@ -139,7 +159,8 @@ def _traced(
             return None
         plan = plan.child()
     relation = plan.relation()
-    if class_of(relation) != _PARTS["relation"] or plan.catalogTable().isDefined():
+    is_known = class_of(relation) == _PARTS["relation"] or is_delta(relation)
+    if not is_known or plan.catalogTable().isDefined():
         return None
     if places is None:
         return relation, list(needed)
@@ -157,16 +178,14 @@ def _place(column: Any, below: Any) -> int:
     return place
 
 
-def _files(spark: SparkSession, relation: Any, stored: Sequence[str]) -> tuple[str, ...] | None:
+def _files(spark: SparkSession, relation: Any) -> tuple[str, ...] | None:
     for part in ("fileFormat", "location"):
         if class_of(getattr(relation, part)()) != _PARTS[part]:
             return None
     options = relation.options()
     if options.size() > int(options.contains("path")):
         return None
-    # What the names of folders say is no column of a file.
-    of_folders = {name.lower() for name in relation.partitionSchema().fieldNames()}
-    if of_folders & {name.lower() for name in stored} or relation.bucketSpec().isDefined():
+    if relation.bucketSpec().isDefined():
         return None
     sequence = getattr(spark._jvm, _SEQUENCE).unsafeWrapArray(relation.location().inputFiles())
     # One answer for all files, which may be thousands; what ends a line is encoded in them.

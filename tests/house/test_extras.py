@@ -14,6 +14,7 @@ from coincide.command_line import doctor
 from coincide.model.errors import BackendError
 from coincide.model.extras import (
     EXPLORE,
+    LAKE,
     LEAST_SPARK,
     SPARK,
     Extra,
@@ -128,7 +129,7 @@ def test_doctor_is_content_with_coincide_alone(commands: Path, tmp_path: Path) -
 
 def test_ranges_are_those_of_the_project() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    for extra in (SPARK, EXPLORE):
+    for extra in (SPARK, EXPLORE, LAKE):
         listed = project["optional-dependencies"][extra.name]
         assert sorted(extra.requirements.values()) == sorted(listed)
 
@@ -184,7 +185,7 @@ def test_the_least_spark_is_that_of_the_range() -> None:
 def test_the_extra_of_all_holds_the_others() -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     (line,) = extras["optional-dependencies"]["all"]
-    assert Requirement(line).extras == {"spark", "explore", "gpu"}
+    assert Requirement(line).extras == {"spark", "explore", "lake", "gpu"}
 
 
 def test_the_demo_without_spark_names_the_other_engine(commands: Path, tmp_path: Path) -> None:

@@ -92,7 +92,7 @@ def test_script_is_executable(script):
 
 
 @pytest.mark.parametrize(
-    "requirement", requirements("spark", "explore", "dev", "bench", "docs"), ids=str
+    "requirement", requirements("spark", "explore", "lake", "dev", "bench", "docs"), ids=str
 )
 def test_range_admits_the_locked_version(requirement):
     pins = lock_pins()
@@ -125,7 +125,7 @@ def test_conda_environment_agrees_with_the_lock():
 def test_conda_environment_holds_every_dependency():
     listed = re.findall(r"^  - ([\w-]+)", read("environment.yml"), flags=re.MULTILINE)
     names = {canonicalize_name(CONDA_NAMES.get(name, name)) for name in listed}
-    missing = {canonicalize_name(r.name) for r in requirements("spark", "explore")} - names
+    missing = {canonicalize_name(r.name) for r in requirements("spark", "explore", "lake")} - names
     assert not missing
 
 

@@ -71,7 +71,13 @@ def test_what_is_imported_is_declared() -> None:
     """No package that only developers have is imported: who installs the product alone has none of them."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     extras = settings["optional-dependencies"]
-    lines = [*settings["dependencies"], *extras["spark"], *extras["explore"], *extras["gpu"]]
+    lines = [
+        *settings["dependencies"],
+        *extras["spark"],
+        *extras["explore"],
+        *extras["lake"],
+        *extras["gpu"],
+    ]
     declared = {canonicalize_name(Requirement(line).name) for line in lines}
     ours = {*sys.stdlib_module_names, *PACKAGES}
     undeclared = {

@@ -186,7 +186,7 @@ def test_the_recipe_requires_what_the_project_does() -> None:
     }
     limits = conda_requirements("run_constraints")
     extras = PROJECT["optional-dependencies"]
-    extra = of_project([*extras["spark"], *extras["explore"], *extras["gpu"]])
+    extra = of_project([*extras["spark"], *extras["explore"], *extras["lake"], *extras["gpu"]])
     conda_alone = {
         "cuda-toolkit",
         "nvidia-nvjitlink",

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructType
 
 from bench.hunt.cases import Case, Verdict, Way
 from bench.hunt.chance import Chance
@@ -20,6 +21,7 @@ from bench.hunt.comparing import Found, counts_of
 from bench.hunt.data import DataSet
 from bench.hunt.jobs import arguments
 from bench.hunt.judging import errors_due, judge_error, judge_join
+from bench.hunt.layouts import in_folders, write_folders
 from bench.hunt.oracle import Oracle
 from bench.hunt.sessions import Sessions
 from bench.hunt.ways.asked import judge_on_spark
@@ -27,6 +29,7 @@ from bench.hunt.ways.changing import judge_either, moved
 from bench.hunt.ways.files import slicing
 from coincide import correlate
 from coincide.engine.join.arguments import JoinArguments
+from spark_plugin.frames.columns import quoted
 from spark_plugin.ways.correlation import plan_correlation
 
 WAYS = {
@@ -103,12 +106,28 @@ def _source_of(spark: SparkSession, table: pa.Table, folder: Path, chance: Chanc
     frame = frame_of(spark, table)
     if chance.happens(50):
         return spread(frame, chance)
-    table, edge = _decoded(table), chance.integer(0, table.num_rows)
+    table = _decoded(table)
+    told = in_folders(table) if table.num_rows and chance.happens(40) else []
     folder.mkdir()
+    if told:
+        return _read_of_folders(spark, table, frame, folder, chance.choice(told), chance)
+    edge = chance.integer(0, table.num_rows)
     for i, part in enumerate((table.slice(0, edge), table.slice(edge))):
         pq.write_table(part, folder / f"{i}.parquet", row_group_size=chance.choice((1, 3, 50)))
     stored = spark.read.parquet(str(folder))
     # Durations come back as plain numbers.
+    return stored if stored.schema == frame.schema else frame
+
+
+def _read_of_folders(
+    spark: SparkSession, table: pa.Table, frame: DataFrame, folder: Path, name: str, chance: Chance
+) -> DataFrame:
+    """A read of files whose folders tell a column."""
+    write_folders(folder, table, name, chance)
+    inferred = spark.read.parquet(str(folder)).schema
+    # What Spark infers may be narrower than the column was.
+    schema = StructType([frame.schema[f.name] if f.name == name else f for f in inferred.fields])
+    stored = spark.read.schema(schema).parquet(str(folder)).select(*map(quoted, frame.columns))
     return stored if stored.schema == frame.schema else frame
 
 

@@ -9,12 +9,15 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
+from typing import NamedTuple
 from urllib.parse import unquote
 
 import pyarrow as pa
 from pyarrow import fs
 
 from coincide.engine.files.credentials import SCHEME, Redactor, check_encoded, shown
+from coincide.engine.files.file_constants import NO_CONSTANTS, FileConstants
+from coincide.engine.files.lake_tables import LOG, METADATA_FILE, refuse_table_inside, table_files
 from coincide.model.errors import DataError
 
 FILENAME = "filename"
@@ -38,51 +41,71 @@ def without_name(schema: pa.Schema) -> pa.Schema:
 
 def named(table: pa.Table, path: str, names: Sequence[str]) -> pa.Table:
     """Columns of rows of a file, the name of the file among them."""
-    name = pa.repeat(pa.scalar(path.rpartition("/")[2]), table.num_rows)
+    name = file_name(path, table.num_rows)
     return pa.table([name if each == FILENAME else table[each] for each in names], list(names))
+
+
+def file_name(path: str, rows: int) -> pa.Array:
+    """The name of a file, for some rows of it."""
+    return pa.repeat(pa.scalar(path.rpartition("/")[2]), rows)
 
 
 @dataclass(frozen=True)
 class ColumnNames:
-    """What files call columns."""
+    """Where columns come from: what files call them, and which have one value in each file."""
 
     stored: Mapping[str, str] = field(default_factory=dict)
+    constants: FileConstants = NO_CONSTANTS
 
     @classmethod
-    def of(cls, stored: Mapping[str, str]) -> ColumnNames:
+    def of(cls, stored: Mapping[str, str], constants: FileConstants = NO_CONSTANTS) -> ColumnNames:
         """The names, none where all columns are called as in the files."""
-        return cls() if all(name == of_file for name, of_file in stored.items()) else cls(stored)
+        as_stored = all(name == of_file for name, of_file in stored.items())
+        return cls({} if as_stored else stored, constants)
+
+    def of_column(self, name: str) -> str:
+        """What a column is called in files, or in the names of their folders."""
+        return self.stored.get(name, name)
 
     def in_files(self, names: Sequence[str]) -> list[str]:
-        """What files call columns: each once."""
-        return list(dict.fromkeys(self.stored.get(name, name) for name in names))
+        """What files call the columns that they hold: each once."""
+        stored = dict.fromkeys(map(self.of_column, names))
+        return [name for name in stored if name not in self.constants]
 
     def here(self, in_files: Collection[str]) -> frozenset[str]:
         """What columns of files are called here."""
+        held = frozenset(name for name in in_files if name not in self.constants)
         if not self.stored:
-            return frozenset(in_files)
-        return frozenset(name for name, of_file in self.stored.items() if of_file in in_files)
+            return held
+        return frozenset(name for name, of_file in self.stored.items() if of_file in held)
 
     def schema(self, of_file: pa.Schema) -> pa.Schema:
         """The schema of a file, by the names here."""
+        own = self.constants.schema(of_file)
         if not self.stored:
-            return of_file
+            return own
         return pa.schema(
             f.with_name(name)
             for name, stored in self.stored.items()
-            for f in of_file
+            for f in own
             if f.name == stored
         )
 
-    def table(self, of_file: pa.Table, names: Sequence[str]) -> pa.Table:
-        """Columns that were read by the names of `in_files`, by those here."""
-        if not self.stored:
+    def table(self, of_file: pa.Table, names: Sequence[str], path: str) -> pa.Table:
+        """Columns that were read by the names of `in_files`, by those here, with what is in no file."""
+        own = set(of_file.column_names)
+        if own.issuperset(names) and not self.stored and not len(self.constants):
             return of_file
-        return pa.table([of_file.column(self.stored[name]) for name in names], names=list(names))
 
+        def column(name: str) -> pa.ChunkedArray | pa.Array:
+            stored = self.of_column(name)
+            if stored in self.constants:
+                return self.constants.column(stored, path, of_file.num_rows)
+            if stored == FILENAME and stored not in own:
+                return file_name(path, of_file.num_rows)
+            return of_file.column(stored)
 
-AS_IN_FILES = ColumnNames(), ColumnNames()
-"""The names of two sides whose columns are called as in their files."""
+        return pa.table([column(name) for name in names], names=list(names))
 
 
 HIDDEN = ("_", ".")
@@ -107,6 +130,15 @@ class ParquetFiles:
     def hide(self) -> Redactor:
         """Takes the secrets of what names the files out of a text."""
         return Redactor.of(self.words)
+
+    def check_held(self, names: Collection[str]) -> None:
+        """Refuse columns that files do not hold, where Spark reads the files of a table one by one."""
+        told = [name for name in names if name in self.names.constants]
+        if told:
+            raise DataError(
+                f"{self.side}: only the table's log tells {' and '.join(told)}, and Spark reads the"
+                " files alone. Read the table by Spark and use correlate, or join in one process."
+            )
 
     @contextmanager
     def reading(self, path: str) -> Iterator[None]:
@@ -139,9 +171,16 @@ def find_files(side: str, given: Given) -> ParquetFiles:
             f"{side}: files must be on one file system (found {', '.join(map(shown, words))})."
         )
     found = [_found(side, word, *place) for place, word in zip(places, words, strict=True)]
-    paths = sorted({path for _, files in found for path in files})
-    folder = found[0][0] if len(found) == 1 else None
-    return ParquetFiles(side, filesystem, tuple(paths), tuple(words), folder)
+    paths = sorted({path for each in found for path in each.paths})
+    told = [each.constants for each in found if len(each.constants)]
+    if told and len(found) > 1:
+        raise DataError(
+            f"{side}: a table whose folders name columns is given next to other files (found"
+            f" {', '.join(map(shown, words))}). Give it alone."
+        )
+    folder = found[0].folder if len(found) == 1 else None
+    names = ColumnNames(constants=told[0] if told else NO_CONSTANTS)
+    return ParquetFiles(side, filesystem, tuple(paths), tuple(words), folder, names)
 
 
 def local_files(side: str, paths: Sequence[str]) -> ParquetFiles:
@@ -189,24 +228,34 @@ def is_local(filesystem: fs.FileSystem) -> bool:
     return str(filesystem.type_name) == "local"
 
 
-def _found(
-    side: str, word: str, filesystem: fs.FileSystem, path: str
-) -> tuple[str | None, list[str]]:
-    """The folder that a word names, if it is one, and the files."""
+class _Found(NamedTuple):
+    """What a word names: its files, the folder of all if it is one, and what files do not hold."""
+
+    paths: list[str]
+    folder: str | None = None
+    constants: FileConstants = NO_CONSTANTS
+
+
+def _found(side: str, word: str, filesystem: fs.FileSystem, path: str) -> _Found:
     name, hide = shown(word), Redactor.of([word])
     try:
         there = filesystem.get_file_info(path)
-        if there.type == fs.FileType.Directory:
-            paths = _visible(filesystem, path)
+        is_folder = there.type == fs.FileType.Directory
+        if is_folder or path.endswith(METADATA_FILE):
+            table = table_files(side, filesystem, path)
+            if table is not None:
+                return _Found(table.paths, constants=table.constants)
+        if is_folder:
+            paths = _visible(side, filesystem, path)
             if not paths:
                 raise DataError(f"{side}: the folder {name} holds no files. Name another one.")
-            return path, paths
+            return _Found(paths, path)
         if there.type != fs.FileType.NotFound:
-            return None, [path]
+            return _Found([path])
         if glob.has_magic(path):
-            paths = _matching(filesystem, path)
+            paths = _matching(side, filesystem, path)
             if paths:
-                return None, paths
+                return _Found(paths)
             raise DataError(f"{side}: no file matches {name}. Check the pattern.")
     except PermissionError as error:
         raise DataError(
@@ -218,13 +267,16 @@ def _found(
     raise DataError(f"{side}: {name} does not exist. Check its name.")
 
 
-def _visible(filesystem: fs.FileSystem, folder: str) -> list[str]:
+def _visible(side: str, filesystem: fs.FileSystem, folder: str) -> list[str]:
     """Files below a folder, without those that Spark passes over."""
     if is_local(filesystem):
-        return list(_visible_here(folder))
+        return list(_visible_here(side, folder))
     below = filesystem.get_file_info(fs.FileSelector(folder, recursive=True))
     files = [info.path for info in below if info.type == fs.FileType.File]
     root = PurePosixPath(folder)
+    tables = (path.partition(f"/{LOG}/") for path in files)
+    if table := next((table for table, log, _ in tables if log), None):
+        refuse_table_inside(side, table)
     return [
         path
         for path in files
@@ -232,20 +284,22 @@ def _visible(filesystem: fs.FileSystem, folder: str) -> list[str]:
     ]
 
 
-def _visible_here(folder: str, above: frozenset[str] = frozenset()) -> Iterator[str]:
+def _visible_here(side: str, folder: str, above: frozenset[str] = frozenset()) -> Iterator[str]:
     """The same on this machine. Links are followed, but for those that lead back to a folder above."""
     above |= {os.path.realpath(folder)}
     with os.scandir(folder) as entries:
         for entry in entries:
+            if entry.name == LOG and entry.is_dir():
+                refuse_table_inside(side, folder)
             if entry.name.startswith(HIDDEN):
                 continue
             if not entry.is_dir():
                 yield entry.path
             elif os.path.realpath(entry.path) not in above:
-                yield from _visible_here(entry.path, above)
+                yield from _visible_here(side, entry.path, above)
 
 
-def _matching(filesystem: fs.FileSystem, pattern: str) -> list[str]:
+def _matching(side: str, filesystem: fs.FileSystem, pattern: str) -> list[str]:
     """Files that a glob names, and those in folders that it names."""
     parts = PurePosixPath(pattern).parts
     first = next(i for i, part in enumerate(parts) if glob.has_magic(part))
@@ -268,7 +322,7 @@ def _matching(filesystem: fs.FileSystem, pattern: str) -> list[str]:
     found: list[str] = []
     for info in named:
         folder = info.type == fs.FileType.Directory
-        found += _visible(filesystem, info.path) if folder else [info.path]
+        found += _visible(side, filesystem, info.path) if folder else [info.path]
     return found
 
 

@@ -183,7 +183,7 @@ def read_footers(
         with files.reading(path), files.filesystem.open_input_file(path) as source:
             metadata, digest = open_footer(source)
             stamp = stamp_of(files.filesystem, path, digest)
-            return _footer(metadata, columns.of(metadata), stamp)
+            return columns.with_constants(_footer(metadata, columns.of(metadata), stamp), path)
 
     # Several at once where they are many: to hand over one takes a thread as long as to read it.
     step = -(-len(files.paths) // (_RUNS * _THREADS)) or 1
@@ -220,8 +220,19 @@ class _ColumnsOfFiles:
     """The columns of footers. Mostly all footers say the same, which is taken apart once."""
 
     def __init__(self, names: ColumnNames, ranged: Sequence[str], needed: Sequence[str]) -> None:
-        self._names, self._ranged = names, ranged
+        self._names, constants = names, names.constants
         self._needed = frozenset(names.in_files(needed))
+        self._ranged = [name for name in ranged if names.of_column(name) not in constants]
+        self._constant = {
+            name: _ranges_of_constant(constants.values.column(names.of_column(name)))
+            for name in ranged
+            if names.of_column(name) in constants
+        }
+        told = {names.of_column(name) for name in needed}.intersection(
+            constants.values.column_names
+        )
+        size, folders = constants.values.select(list(told)).nbytes, constants.values.num_rows
+        self._constant_bytes = size / max(folders, 1)
         self._last: tuple[pq.ParquetSchema, tuple[str, ...], bytes | None, _Columns] | None = None
 
     def of(self, footer: pq.FileMetaData) -> _Columns:
@@ -240,9 +251,51 @@ class _ColumnsOfFiles:
     def _found(self, footer: pq.FileMetaData, paths: tuple[str, ...]) -> _Columns:
         names, old = self._names, int96_columns(footer)
         schema = with_instants(footer.schema.to_arrow_schema().remove_metadata(), old)
-        ranged = {name: _place(footer, *names.in_files([name])) for name in self._ranged}
+        ranged = {name: _place(footer, names.of_column(name)) for name in self._ranged}
         needed = [i for i, path in enumerate(paths) if path.partition(".")[0] in self._needed]
         return _Columns(names.schema(schema), names.here(old), ranged, needed)
+
+    def with_constants(self, footer: Footer, path: str) -> Footer:
+        """What a footer would tell if its file held the columns that its folder's name tells."""
+        constants = self._names.constants
+        if not len(constants):
+            return footer
+        row, groups = constants.rows[path], footer.rows.size
+        own = {
+            name: (stored, [found[row]] * groups)
+            for name, (stored, found) in self._constant.items()
+        }
+        size = footer.bytes + self._constant_bytes * float(footer.rows.sum())
+        return replace(footer, ranges=footer.ranges | own, bytes=size)
+
+
+def _ranges_of_constant(values: pa.ChunkedArray) -> tuple[Stored | None, list[Range | None]]:
+    """How a file would store each of some values, and the range of a row group that has no other."""
+    kind = values.type
+    stored = _stored_arrow(kind)
+    if stored is None:
+        return None, [None] * len(values)
+    if stored.family == "text":
+        values = values.cast(pa.binary())
+    elif stored.nanoseconds is not None:
+        whole = pa.int64() if kind.bit_width == 64 else pa.int32()
+        values = pa.chunked_array([chunk.view(whole) for chunk in values.chunks], whole)
+    found = [None if value is None else stored.range(value, value) for value in values.to_pylist()]
+    return stored, [ONLY_NULLS if one is None else one for one in found]
+
+
+def _stored_arrow(kind: pa.DataType) -> Stored | None:
+    """How a file stores a type, as `stored_as` tells it; None as there."""
+    if pa.types.is_floating(kind):
+        return Stored("float")
+    if pa.types.is_string(kind):
+        return Stored("text")
+    is_date, is_stamp = pa.types.is_date32(kind), pa.types.is_timestamp(kind)
+    if not (is_date or is_stamp or pa.types.is_signed_integer(kind)):
+        return None
+    half = 2 ** (kind.bit_width - 1)
+    unit = "d" if is_date else kind.unit if is_stamp else None
+    return Stored("integer", -half, half - 1, NANOSECONDS_PER_UNIT[unit] if unit else None)
 
 
 def _footer(footer: pq.FileMetaData, columns: _Columns, stamp: FileStamp) -> Footer:

@@ -32,6 +32,10 @@ if TYPE_CHECKING:
     import pyarrow.dataset as ds
 
 
+_PATH = "__filename"
+"""What Arrow calls the path of each row's file."""
+
+
 class Reader(ArrowInput):
     """An input of Parquet."""
 
@@ -43,7 +47,7 @@ class Reader(ArrowInput):
         """With the columns of its path."""
         if self.source.found.folder:
             return with_instants(self._dataset.schema, int96_columns(self._footers[0]))
-        return _schema_of(self._footers[0])
+        return self._schema_of(self._footers[0])
 
     def later_schemas(self) -> Iterator[pa.Schema]:
         """As in `file_schemas`."""
@@ -53,7 +57,7 @@ class Reader(ArrowInput):
     def file_schemas(self) -> list[tuple[str, pa.Schema]]:
         """Path and schema of each file, without the columns of its path."""
         with reading(self.source):
-            schemas = map(_schema_of, self._footers)
+            schemas = map(self._schema_of, self._footers)
             return list(zip(self.source.found.paths, schemas, strict=True))
 
     @remembered
@@ -63,14 +67,20 @@ class Reader(ArrowInput):
     def whole_table(self, schema: pa.Schema) -> pa.Table:
         """The columns of a schema, in these types."""
         schema = self._with_widest_floats(schema)
-        names, own = schema.names, self._dataset.schema
-        stored = self.own(schema)
+        names, own, constants = (
+            schema.names,
+            self._dataset.schema,
+            self.source.found.names.constants,
+        )
+        stored = pa.schema([f for f in self.own(schema) if f.name not in constants])
         is_as_stored = all(own.field(field.name).type == field.type for field in stored)
         dataset = self._dataset if is_as_stored else self._dataset_of(stored)
-        if self.lacks_name(names):
-            table = dataset.to_table(columns=[*stored.names, "__filename"])
-            of_file = pc.replace_substring_regex(table["__filename"], "^.*/", "")
-            table = table.append_column(FILENAME, of_file).select(names)
+        if len(stored) < len(names):
+            table = dataset.to_table(columns=[*stored.names, _PATH])
+            of_file = pc.replace_substring_regex(table[_PATH], "^.*/", "")
+            if self.lacks_name(names):
+                table = table.append_column(FILENAME, of_file)
+            table = constants.appended(table, _PATH).select(names)
         else:
             table = dataset.to_table(columns=names)
         if not any(holds_dates(kind) for kind in schema.types):
@@ -81,6 +91,10 @@ class Reader(ArrowInput):
             return table
         fine = self._dataset_of(None, "ns").to_table(columns=old)
         return exact_instants(self.source.side, table, fine)
+
+    def _schema_of(self, footer: pq.FileMetaData) -> pa.Schema:
+        """The columns of a file, and of a table's log."""
+        return self.source.found.names.schema(_schema_of(footer))
 
     def in_time_order(self, time: str, schema: pa.Schema) -> Iterator[pa.Table] | None:
         """The row groups, if their statistics tell that no two of them share a time."""

@@ -14,7 +14,7 @@ from coincide.engine.events.schemas import holds_codes, plain_schema, with_like_
 from coincide.engine.events.sides import Side
 from coincide.engine.events.spans import SpanColumns
 from coincide.engine.files.common_schema import check_alike, check_present
-from coincide.engine.files.finding import AS_IN_FILES, ColumnNames, Given, ParquetFiles, find_files
+from coincide.engine.files.finding import ColumnNames, Given, ParquetFiles, find_files
 from coincide.engine.files.footers import Footer, file_schemas, read_footers
 from coincide.engine.files.old_timestamps import holds_dates
 from coincide.engine.files.slice_join import (
@@ -66,7 +66,7 @@ def plan_files(
     *,
     parallelism: int,
     compares_slices: bool = False,
-    names: tuple[ColumnNames, ColumnNames] = AS_IN_FILES,
+    names: tuple[ColumnNames, ColumnNames] | None = None,
 ) -> DirectJoin:
     """Plan a join from the footers of its files."""
     choice, is_inner = arguments.choice, arguments.how == "inner"
@@ -80,13 +80,16 @@ def plan_files(
     if right is not None and arguments.mirrored is not None:
         return plan_files(
             right, left, arguments.mirrored,
-            parallelism=parallelism, compares_slices=compares_slices, names=names[::-1],
+            parallelism=parallelism, compares_slices=compares_slices,
+            names=None if names is None else names[::-1],
         )  # fmt: skip
     needed, times = arguments.columns, arguments.time_columns
     called = arguments.sides
-    files = (replace(find_files(called[0], left), names=names[0]),) * 2
+    files = (find_files(called[0], left),) * 2
     if right is not None:
-        files = files[0], replace(find_files(called[1], right), names=names[1])
+        files = files[0], find_files(called[1], right)
+    if names is not None:
+        files = replace(files[0], names=names[0]), replace(files[1], names=names[1])
     # Both sides of one stream are the same, footers too.
     given = list(zip(files, times, needed, strict=True))[: 1 if right is None else 2]
     footers = [read_footers(*side) for side in given]

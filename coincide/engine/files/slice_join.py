@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from coincide.engine.events.invalid_rows import SideCounts
 from coincide.engine.events.schemas import decoded, plain_type
 from coincide.engine.events.sides import Side, concatenated
-from coincide.engine.files.finding import FILENAME, ParquetFiles, lacks_name, named
+from coincide.engine.files.finding import FILENAME, ParquetFiles, lacks_name
 from coincide.engine.files.footers import FileStamps, Footer, check_unchanged, open_footer, stamp_of
 from coincide.engine.files.slices import DirectPlan, DirectSlice, Parts, Places, needed_groups
 from coincide.engine.join.derived_joins import ROW_NUMBERS
@@ -188,10 +188,9 @@ class PlannedFiles:
         for file in np.unique(places.file).tolist():
             groups = np.sort(places.index[places.file == file]).tolist()
             with self._opened(file) as open_file:
-                stored, is_named = self._stored(open_file, names)
+                stored = self._stored(open_file, names)
                 for batch in open_file.iter_batches(rows, groups, stored, use_threads=False):
-                    table = self._renamed(pa.table(batch), file, names, is_named)
-                    yield plain_table(table, wanted)
+                    yield plain_table(self._renamed(pa.table(batch), file, names), wanted)
 
     @contextmanager
     def _opened(self, file: int) -> Iterator[pq.ParquetFile]:
@@ -207,26 +206,23 @@ class PlannedFiles:
             found = stamp_of(filesystem, path, digest)
             check_unchanged(self.files.side, path, planned, found)
 
-    def _stored(self, file: pq.ParquetFile, names: Sequence[str]) -> tuple[list[str], bool]:
-        """What columns are called in a file, and whether one is the name of the file."""
+    def _stored(self, file: pq.ParquetFile, names: Sequence[str]) -> list[str]:
+        """What columns that a file holds are called in it."""
         stored = self.files.names.in_files(names)
-        is_named = lacks_name(stored, file.schema_arrow.names)
-        return [name for name in stored if not is_named or name != FILENAME], is_named
+        if not lacks_name(stored, file.schema_arrow.names):
+            return stored
+        return [name for name in stored if name != FILENAME]
 
-    def _renamed(
-        self, table: pa.Table, file: int, names: Sequence[str], is_named: bool
-    ) -> pa.Table:
+    def _renamed(self, table: pa.Table, file: int, names: Sequence[str]) -> pa.Table:
         """Columns of a file, as they are called here."""
-        if is_named:
-            return named(table, self.files.paths[file], names)
-        return self.files.names.table(table, names)
+        return self.files.names.table(table, names, self.files.paths[file])
 
     def _of_file(self, parts: Parts, names: Sequence[str], threads: bool) -> pa.Table:
         file = int(parts.places.file[0])
         with self._opened(file) as open_file:
-            stored, is_named = self._stored(open_file, names)
+            stored = self._stored(open_file, names)
             table = _row_groups(open_file, parts.places.index.tolist(), stored, threads)
-        return _cut_to(self._renamed(table, file, names, is_named), parts)
+        return _cut_to(self._renamed(table, file, names), parts)
 
 
 def _row_numbers(parts: Parts) -> tuple[np.ndarray, np.ndarray]:

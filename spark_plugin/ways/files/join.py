@@ -20,7 +20,6 @@ from coincide.engine.events.schemas import type_of
 from coincide.engine.files.common_schema import check_files
 from coincide.engine.files.credentials import NOT_FOR_SPARK, holds_settings, shown
 from coincide.engine.files.finding import (
-    AS_IN_FILES,
     ColumnNames,
     Given,
     find_files,
@@ -167,7 +166,7 @@ def plan_direct(
     arguments: JoinArguments,
     *,
     compares_slices: bool = False,
-    names: tuple[ColumnNames, ColumnNames] = AS_IN_FILES,
+    names: tuple[ColumnNames, ColumnNames] | None = None,
 ) -> DirectJoin:
     """Plan a direct join for Spark's workers."""
     check_task_devices(arguments.options)
@@ -321,6 +320,7 @@ def _raise_first(reports: list[SliceReport]) -> None:
 
 def _spark_frame(spark: SparkSession, side: str, given: Given, names: Sequence[str]) -> DataFrame:
     files = find_files(side, given)
+    files.check_held(names)
     if files.filesystem.type_name == "local":
         paths = [f"file://{path}" for path in files.paths]
         return with_file_name(spark.read.parquet(*paths), names)

@@ -15,6 +15,7 @@ import pytest
 from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
 
 from coincide import (
     CorrelateOptions,
@@ -201,7 +202,7 @@ def test_what_is_cached_once_it_was_run_is_no_plain_read(
     assert plain_read(left) is not None
 
 
-def test_options_partitions_and_doubles_are_no_plain_reads(
+def test_options_and_doubles_are_no_plain_reads_and_folders_are(
     spark: SparkSession, sides: tuple[Path, Path], tmp_path: Path
 ) -> None:
     path = str(sides[0])
@@ -211,8 +212,7 @@ def test_options_partitions_and_doubles_are_no_plain_reads(
     part.mkdir(parents=True)
     shutil.copy(path, part / "a.parquet")
     whole = spark.read.parquet(str(part.parent))
-    assert plain_read(whole, ["id", "day"]) is None
-    assert plain_read(whole.withColumnRenamed("day", "other"), ["id", "other"]) is None
+    assert plain_read(whole, ["id", "day"]) == (str(part / "a.parquet"),)
     assert plain_read(whole, ["id", "min_time"]) == (str(part / "a.parquet"),)
     assert plain_read(whole.where("day = 1"), ["id"]) is None
     assert plain_read(spark.read.parquet(str(part))) == (str(part / "a.parquet"),)
@@ -256,7 +256,6 @@ def test_a_table_of_a_catalog_is_no_plain_read(
     [
         ("spark.sql.files.ignoreCorruptFiles", "true"),
         ("spark.sql.files.ignoreMissingFiles", "true"),
-        ("spark.sql.parquet.fieldId.read.enabled", "true"),
         ("spark.sql.parquet.datetimeRebaseModeInRead", "LEGACY"),
         ("spark.sql.parquet.datetimeRebaseModeInRead", "EXCEPTION"),
         ("spark.sql.legacy.parquet.datetimeRebaseModeInRead", "LEGACY"),
@@ -271,6 +270,23 @@ def test_settings_by_which_spark_reads_otherwise(
     finally:
         spark.conf.unset(name)
     assert plain_read(spark.read.parquet(str(sides[0]))) is not None
+
+
+def test_columns_that_are_found_by_ids_are_read_by_spark(
+    spark: SparkSession, sides: tuple[Path, Path]
+) -> None:
+    spark.conf.set("spark.sql.parquet.fieldId.read.enabled", "true")
+    try:
+        frame = spark.read.parquet(str(sides[0]))
+        assert plain_read(frame) is not None
+        fields = [
+            T.StructField(f.name, f.dataType, f.nullable, {"parquet.field.id": i})
+            for i, f in enumerate(frame.schema.fields)
+        ]
+        named = spark.read.schema(T.StructType(fields)).parquet(str(sides[0]))
+        assert plain_read(named) is None
+    finally:
+        spark.conf.unset("spark.sql.parquet.fieldId.read.enabled")
 
 
 def test_what_was_planned_otherwise_stays_so(

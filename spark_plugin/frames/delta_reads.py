@@ -1,0 +1,54 @@
+"""Reads of Delta tables: which files Spark would read, by the table's log, without a job."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from coincide.engine.files.file_constants import NO_CONSTANTS
+from coincide.engine.files.lake_tables import TableFiles, delta_files
+from coincide.model.errors import CoincideError
+
+_log = logging.getLogger("coincide")
+_DELTA = "org.apache.spark.sql.delta."
+_FORMAT, _INDEX = f"{_DELTA}DeltaParquetFileFormat", f"{_DELTA}files.TahoeLogFileIndex"
+_RELATION = f"{_DELTA}DeltaLog"
+_LOCAL = "file:"
+
+
+def is_delta(relation: Any) -> bool:
+    """Whether a relation reads a Delta table as it is, or was in a version."""
+    name: str = relation.getClass().getName()
+    if not name.startswith(_RELATION):
+        return False
+    parts = relation.fileFormat(), relation.location()
+    names = tuple(part.getClass().getName() for part in parts)
+    return names == (_FORMAT, _INDEX)
+
+
+def files_of_delta(relation: Any, stored: Sequence[str]) -> TableFiles | None:
+    """The files of a Delta table, where tasks can read them, and what its log tells of some columns."""
+    index = relation.location()
+    path: str = index.path().toString()
+    if not path.startswith(_LOCAL) or not index.partitionFilters().isEmpty():
+        return None
+    try:
+        found = delta_files("event", path.removeprefix(_LOCAL), index.getSnapshot().version())
+    except CoincideError as closed:  # the package is missing, or Spark alone reads such a table
+        _log.info("files go through Spark: %s", closed)
+        return None
+    told = [name for name in stored if name in found.constants]
+    if not told:
+        return found._replace(constants=NO_CONSTANTS)
+    return found if all(_is_plain(found.constants.values.column(name)) for name in told) else None
+
+
+def _is_plain(values: pa.ChunkedArray) -> bool:
+    """Whether a log tells values that mean the same to all: times need a zone, and floats digits."""
+    kind, types = values.type, pa.types
+    if types.is_string(kind):
+        return "" not in values.to_pylist()  # a null to some
+    return bool(types.is_integer(kind) or types.is_date32(kind) or types.is_boolean(kind))
