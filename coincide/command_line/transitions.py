@@ -70,7 +70,7 @@ class TransitionRequest(Request):
 
     def on_spark(self, sources: list[Source]) -> OnSession:  # noqa: D102
         from coincide.command_line.spark import spark_frame
-        from spark_plugin.frames.transitions import plan_transitions
+        from spark_plugin.ways.transitions import plan_transitions
 
         given, columns, types = self._given(sources[0]), self.arguments.columns, _types(self)
         check_for_spark(given, columns)
@@ -156,5 +156,7 @@ def _counted(summary: TransitionSummary) -> Counted:
         "undecided": summary.undecided,
         "rounded": summary.rounded or None,
         "tick": None if summary.tick is None else summary.tick.unit,
+        "way": summary.way or None,
+        "why": summary.why or None,
     }
     return Counted(values, summary.lines)

@@ -77,7 +77,7 @@ def border_crossings(
     DroppedRowsWarning, RoundedTimesWarning, LateRowsWarning, NoPairsWarning
         When the report is asked.
     """
-    from spark_plugin.frames.borders import plan_crossings
+    from spark_plugin.ways.borders import plan_crossings
 
     BorderReport.check(report)
     options = with_words(options, words)

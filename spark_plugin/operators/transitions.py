@@ -80,7 +80,7 @@ def transitions(
     DroppedRowsWarning, RoundedTimesWarning, AmbiguousCrossingsWarning
         When the report is asked.
     """
-    from spark_plugin.frames.transitions import plan_transitions
+    from spark_plugin.ways.transitions import plan_transitions
 
     TransitionReport.check(report)
     arguments = TransitionArguments(
