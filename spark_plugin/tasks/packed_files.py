@@ -220,6 +220,6 @@ class FilePackTask:
 def of_bounded_bytes(table: pa.Table) -> Iterator[pa.Table]:
     """A table in parts of about as many bytes: texts of one column have less than 2 GiB."""
     parts = -(-table.nbytes // _BYTES) or 1
-    rows = -(-table.num_rows // parts)
+    rows = max(1, -(-table.num_rows // parts))
     for start in range(0, table.num_rows, rows):
         yield table.slice(start, rows)

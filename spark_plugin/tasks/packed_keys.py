@@ -22,9 +22,9 @@ from spark_plugin.tasks.packing import EVENTS, runs_of
 from spark_plugin.tasks.wire import LABEL
 
 SLICE, TOLD = "slice", "told"
-"""Columns next to `LABEL` and `EVENTS`: the slice of time, and in rows without a pack what was counted."""
+"""Columns next to `LABEL` and `EVENTS`: the slice of time, and in rows without a pack the counts."""
 PACKS = f"{LABEL} bigint, {SLICE} bigint, {EVENTS} binary, {TOLD} array<bigint>"
-"""The columns of packs, as Spark is told them."""
+"""The columns of packs, in words of Spark."""
 WHOLE = -1
 """In place of the slice of a pack that is not cut by time. It comes before all slices."""
 _MANY = 4
@@ -32,7 +32,7 @@ _MANY = 4
 _BATCH_BYTES = 4 << 20
 """Bytes of packs that are handed on at once."""
 LATEST = "latest"
-"""Name of a number that is told to all buckets: a positive time, or 0 if there is none."""
+"""Name of a number that goes to all buckets: a positive time, or 0 where there are no rows."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class KeyRows(ABC):
     @property
     @abstractmethod
     def counted(self) -> tuple[str, ...]:
-        """Names of the numbers that are told of rows."""
+        """Names of the counts of rows."""
 
     @property
     def tells_latest(self) -> bool:
@@ -100,7 +100,7 @@ class KeyRows(ABC):
 
     @abstractmethod
     def read(self, table: pa.Table) -> tuple[pa.Table, Mapping[str, int]]:
-        """The valid rows of a table, and what is to be told of it. Raises if rows are to be refused."""
+        """The valid rows of a table, and the counts of all. Raises if rows are to be refused."""
 
     @abstractmethod
     def times_of(self, rows: pa.Table) -> np.ndarray:
@@ -189,7 +189,7 @@ class KeyPackTask:
 
 @dataclass
 class OpenedPacks:
-    """The rows of one bucket, slice by slice in order of time, as packs come in; and what is told of rows.
+    """The rows of one bucket, slice by slice in order of time, as packs come in; and the counts of rows.
 
     Parameters
     ----------
@@ -223,7 +223,7 @@ class OpenedPacks:
             yield unpacked(whole)
 
     def _slices(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, list[pa.Buffer]]]:
-        """The packs of each slice; what is told is added up."""
+        """The packs of each slice; counts are added up."""
         held: list[pa.Buffer] = []
         current = WHOLE
         for batch in batches:
