@@ -72,6 +72,8 @@ _PLAIN_SETTINGS = {
     "spark.sql.parquet.datetimeRebaseModeInRead": {"CORRECTED"},
 }
 """Settings by which Spark reads what the files say; with others it takes them for something else."""
+_OF_FINDING = "path", "recursiveFileLookup"
+"""Options of a reader that only say where files are: Spark has found these."""
 _SUMMARIES = {"_metadata", "_common_metadata"}
 """Files that tell of all others of a folder; Spark lists them, and reads none of their rows."""
 _GLOB = frozenset("*?[]{}\\")
@@ -162,7 +164,7 @@ def _files(spark: SparkSession, relation: Any, stored: Sequence[str]) -> tuple[s
         if class_of(getattr(relation, part)()) != _PARTS[part]:
             return None
     options = relation.options()
-    if options.size() > int(options.contains("path")):
+    if options.size() > sum(bool(options.contains(name)) for name in _OF_FINDING):
         return None
     # What the names of folders say is no column of a file.
     of_folders = {name.lower() for name in relation.partitionSchema().fieldNames()}

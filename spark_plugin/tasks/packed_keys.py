@@ -27,7 +27,7 @@ PACKS = f"{LABEL} bigint, {SLICE} bigint, {EVENTS} binary, {TOLD} array<bigint>"
 """The columns of packs, in words of Spark."""
 WHOLE = -1
 """In place of the slice of a pack that is not cut by time. It comes before all slices."""
-_MANY = 4
+_MANY = 2
 """How many times its share of rows a bucket has that is cut by time."""
 _BATCH_BYTES = 4 << 20
 """Bytes of packs that are handed on at once."""

@@ -10,6 +10,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from coincide.engine.files.footers import Footer
+from coincide.engine.files.planning import NotDirect
 from coincide.engine.files.slices import bounds_of
 from coincide.engine.reports.metrics import with_numbers
 from coincide.engine.transitions.arguments import SIDE, EventColumns, TransitionArguments
@@ -36,9 +37,14 @@ TransitionPlan = OperatorPlan[TransitionSummary]
 
 
 def plan_transitions(
-    events: Any, until: Any, arguments: TransitionArguments, *, observe: bool = False
+    events: Any,
+    until: Any,
+    arguments: TransitionArguments,
+    *,
+    observe: bool = False,
+    way: str = "auto",
 ) -> TransitionPlan:
-    """Plan a search for region transitions.
+    """Plan a search for region transitions, by a way that is auto, files or exchange.
 
     Without `until`, a job finds the end of the data at once where rows come through Spark.
     """
@@ -49,7 +55,12 @@ def plan_transitions(
     given = CrossingFrame.of(events, arguments)
     check_distinct_names(given.columns.schema.names)
     check_workers(events.sparkSession)
-    return _packed(events, until, given, observe=observe) or _by_rows(until, given, observe=observe)
+    packed = None if way == "exchange" else _packed(events, until, given, observe=observe)
+    if packed is None and way == "files":
+        raise NotDirect(
+            f"{SIDE} must be nothing but Parquet files of types that PyArrow reads as Spark does."
+        )
+    return packed or _by_rows(until, given, observe=observe)
 
 
 def _by_rows(until: Any, given: CrossingFrame, *, observe: bool) -> TransitionPlan:

@@ -18,7 +18,7 @@ from spark_plugin.tasks.wire import LABEL
 
 _LEAST_ROWS, _MOST_ROWS = 100_000, 2_000_000
 """Rows of a bucket: fewer do not pay a task, and more are in one only where a key has them."""
-_SLICE_ROWS = 8_000_000
+_SLICE_ROWS = 4_000_000
 """Rows of a slice of time, if they are spread evenly in it and all have one key."""
 
 
