@@ -35,8 +35,12 @@ LATER = {
     "spark_plugin/streaming": "random_streams sequence_streams silent_sides",
     "spark_plugin/ways": "best_of_right_ways reports_of_actions",
     "spark_plugin/ways/broadcast": ("aggregates_of_parts broadcast spread streaming_sides unseen"),
-    "spark_plugin/ways/exchange": ("cell_joins lengths packed_files staying_row_groups"),
-    "spark_plugin/ways/files": ("direct_source direct_spark plain_frames tuples_of_files"),
+    "spark_plugin/ways/exchange": (
+        "cell_joins lengths packed_files packed_keys staying_row_groups"
+    ),
+    "spark_plugin/ways/files": (
+        "direct_source direct_spark folder_columns plain_frames tuples_of_files"
+    ),
 }
 """By folder; a file `test_clocks.py` is `clocks`. Each takes 7 s or more, of some 20 minutes in all."""
 

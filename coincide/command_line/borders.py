@@ -82,7 +82,7 @@ class BorderRequest(Request):
         def counted(plan: BorderPlan) -> Counted:
             if not plan.is_observable:
                 return not_counted("crossings")
-            return _counted(plan.summary(), plan.why)
+            return _counted(plan.summary())
 
         return self.planned(partial(_planned, self, inputs, queries), counted)
 
@@ -119,7 +119,8 @@ def _planned(
     """By the direct way where it is open, else by an exchange."""
     from coincide.command_line.spark import spark_frame
     from coincide.engine.files.planning import NotDirect
-    from spark_plugin.frames.borders import ReadingFrame, plan_crossings
+    from spark_plugin.frames.borders import ReadingFrame
+    from spark_plugin.ways.borders import plan_crossings
     from spark_plugin.ways.files.borders import plan_file_crossings
 
     given: Any = spark_frame(spark, inputs.queries, []) if queries is None else queries
@@ -141,10 +142,11 @@ def _planned(
             ) from None
         if request.way == "auto":
             tell_closed(request.hide(marked(closed)))
-    return plan_crossings(frame, given, request.arguments, observe=True)
+    packs = request.way != "exchange"
+    return plan_crossings(frame, given, request.arguments, observe=True, packs=packs)
 
 
-def _counted(summary: BorderSummary, why: str = "") -> Counted:
+def _counted(summary: BorderSummary) -> Counted:
     tick = None if summary.tick is None else summary.tick.unit
     last = summary.last_reading
     values = {
@@ -156,11 +158,10 @@ def _counted(summary: BorderSummary, why: str = "") -> Counted:
         "rounded": summary.rounded or None,
         "why_none": list(summary.why_none) or None,
         "waiting": None,  # only a monitor has it
+        "way": summary.way or None,
+        "why": summary.why or None,
     }
-    if not why:
-        return Counted(values, summary.lines)
-    told = {"way": "files", "why": why}
-    return Counted({**values, **told}, [*summary.lines, ("way", f"files: {why}")])
+    return Counted(values, summary.lines)
 
 
 @dataclass(frozen=True)

@@ -1250,9 +1250,10 @@ BORDERS = [
             Flag(
                 "--way",
                 "WAY",
-                "How streams get to where they are watched on Spark. [cyan]files[/cyan]:"
-                " part by part from Parquet files in order of streams. [cyan]exchange[/cyan]: through"
-                " Spark's shuffle. [cyan]auto[/cyan]: the first of them that suits the data.",
+                "How streams get to where they are watched on Spark. [cyan]files[/cyan]: tasks read"
+                " Parquet files, and pack rows by stream unless they are in order of streams."
+                " [cyan]exchange[/cyan]: Spark reads all rows. [cyan]auto[/cyan]: the first of them that"
+                " suits the data.",
                 default="auto",
             ),
             *_SPARK,
@@ -1321,7 +1322,21 @@ TRANSITIONS = [
             ),
         ],
     ),
-    *group("How it runs", [*_engines(), *_SPARK]),
+    *group(
+        "How it runs",
+        [
+            *_engines(),
+            Flag(
+                "--way",
+                "WAY",
+                "How events get to where they are decided on Spark. [cyan]files[/cyan]: tasks read"
+                " Parquet files, and pack rows by query and stream. [cyan]exchange[/cyan]: Spark reads"
+                " all rows. [cyan]auto[/cyan]: the first of them that suits the data.",
+                default="auto",
+            ),
+            *_SPARK,
+        ],
+    ),
     *_AT_LAST,
 ]
 DEMO = [

@@ -13,6 +13,7 @@ import pyarrow as pa
 from coincide.command_line.event_inputs import (
     check_for_spark,
 )
+from coincide.command_line.problems import Problem
 from coincide.command_line.progress import Progress
 from coincide.command_line.requests import InProcess, Request, checked
 from coincide.command_line.summary import Counted, not_counted
@@ -25,7 +26,8 @@ from coincide.engine.join.text_options import duration, names, options_of
 from coincide.engine.transitions.arguments import SIDE, EventColumns, TransitionArguments
 from coincide.engine.transitions.monitor import TransitionMonitor, transitions_of_table
 from coincide.engine.transitions.reports import TransitionSummary
-from coincide.model.errors import ConditionError
+from coincide.model.errors import ConditionError, marked
+from coincide.model.options import check_choice
 from coincide.model.units import NANOSECONDS_PER_UNIT, parse_duration
 
 if TYPE_CHECKING:
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from coincide.command_line.requests import OnSession
 
 Types = dict[str, pa.DataType]
+_WAYS = ("auto", "files", "exchange")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +47,7 @@ class TransitionRequest(Request):
     events: str
     arguments: TransitionArguments
     until: pa.Scalar | None
+    way: str = "auto"
 
     @property
     def inputs(self) -> dict[str, str]:  # noqa: D102
@@ -70,7 +74,8 @@ class TransitionRequest(Request):
 
     def on_spark(self, sources: list[Source]) -> OnSession:  # noqa: D102
         from coincide.command_line.spark import spark_frame
-        from spark_plugin.frames.transitions import plan_transitions
+        from coincide.engine.files.planning import NotDirect
+        from spark_plugin.ways.transitions import plan_transitions
 
         given, columns, types = self._given(sources[0]), self.arguments.columns, _types(self)
         check_for_spark(given, columns)
@@ -79,7 +84,14 @@ class TransitionRequest(Request):
 
         def plan(spark: SparkSession) -> Any:
             frame = spark_frame(spark, given, columns, types)
-            return plan_transitions(frame, self.until, self.arguments, observe=True)
+            try:
+                return plan_transitions(
+                    frame, self.until, self.arguments, observe=True, way=self.way
+                )
+            except NotDirect as closed:
+                raise Problem(
+                    f"--way files is not possible: {marked(closed)} Or use --way auto."
+                ) from None
 
         def counted(plan: Any) -> Counted:
             is_counted = plan.is_observable
@@ -90,16 +102,21 @@ class TransitionRequest(Request):
 
 def request(**words: Any) -> TransitionRequest:
     """Check what was typed and make a request of it. Keywords are the options of `coincide transitions`."""
+    check_choice("way", words["way"], _WAYS)
     plain = ("confidence", "query", "event", "repeated")
     arguments = TransitionArguments(
         duration("--within", words["within"]), time=names("--time", [words["time"]]),
-        options=options_of(words),
+        options=options_of({**words, "way": "auto"}),  # a way of joins is another question
         stream=None if words["stream"] == "-" else words["stream"],
         **{name: words[name] for name in plain},
     )  # fmt: skip
     until = None if words["until"] is None else _instant(words["until"])
     return TransitionRequest(
-        events=words["events"], arguments=arguments, until=until, **checked(words, {})
+        events=words["events"],
+        arguments=arguments,
+        until=until,
+        way=words["way"],
+        **checked(words, {"--way": words["way"] != "auto"}),
     )
 
 
@@ -156,5 +173,7 @@ def _counted(summary: TransitionSummary) -> Counted:
         "undecided": summary.undecided,
         "rounded": summary.rounded or None,
         "tick": None if summary.tick is None else summary.tick.unit,
+        "way": summary.way or None,
+        "why": summary.why or None,
     }
     return Counted(values, summary.lines)

@@ -29,7 +29,6 @@ from coincide.model.borders.crossings import EVENTS
 from coincide.model.errors import SchemaError
 from spark_plugin.cluster.connect import context_of
 from spark_plugin.cluster.spark_errors import spark_errors_as_ours
-from spark_plugin.cluster.worker_python import check_workers
 from spark_plugin.frames import columns as frames
 from spark_plugin.frames.columns import (
     NOT_FINITE,
@@ -41,15 +40,14 @@ from spark_plugin.frames.columns import (
     spark_type,
 )
 from spark_plugin.frames.events import latest_time
-from spark_plugin.frames.keyed_rows import KeyedRows, OperatorPlan, check_frame, exchanged
-from spark_plugin.frames.output_columns import check_distinct_names, computed_time, result_time
+from spark_plugin.frames.keyed_rows import KeyedRows, OperatorPlan, exchanged
+from spark_plugin.frames.output_columns import computed_time, result_time
 from spark_plugin.frames.queries import LateBroadcast, ship
 from spark_plugin.frames.timestamps import in_range
 from spark_plugin.tasks.borders import (
     FIRST_CODE,
     STREAM,
     TIME,
-    CrossingTask,
     ShippedQueries,
     as_table,
     value_names,
@@ -64,23 +62,6 @@ NewTask = Callable[[ReadingColumns, ShippedQueries], CountingTask]
 """Makes the task of a stage: `CrossingTask`, or its like of other rows."""
 
 
-def plan_crossings(
-    readings: Any, queries: Any, arguments: BorderArguments, *, observe: bool = False
-) -> BorderPlan:
-    """Plan a search for border crossings. The queries are collected at once."""
-    check_frame(
-        readings, READINGS, "border_crossing_tables",
-        "and crossings of a stream can lie across micro-batches. Use border_crossing_streams.",
-    )  # fmt: skip
-    given = ReadingFrame.of(readings, arguments)
-    check_distinct_names(arguments.made)
-    check_workers(readings.sparkSession)
-    kinds = given.stream_kind, given.rows.kind(arguments.time)
-    return plan_of_crossings(
-        given.wire_rows(), queries, given.columns, CrossingTask, kinds, given.seen, observe=observe
-    )
-
-
 def plan_of_crossings(
     rows: DataFrame,
     given: Any,
@@ -90,7 +71,8 @@ def plan_of_crossings(
     seen: Callable[[], Seen] | None,
     *,
     observe: bool,
-    why: str = "",
+    way: str,
+    why: str,
 ) -> BorderPlan:
     """The crossings that a task finds, whatever brings it its readings: of streams and times of types."""
     arguments = columns.arguments
@@ -98,7 +80,7 @@ def plan_of_crossings(
     columns = with_small_batches(columns)
     task = new_task(columns, shipped_queries(as_table(queries, ids), rows.sparkSession))
     made = list(zip(arguments.made, result_kinds(arguments, kind, *kinds), strict=True))
-    told = partial(_summary, columns, queries, seen)
+    told = partial(_summary, columns, queries, seen, (way, why))
     return OperatorPlan.of(
         rows, task, made, RESULT_WORDS, told,
         observe=observe, backend=arguments.options.backend, why=why,
@@ -143,10 +125,12 @@ def _summary(
     columns: ReadingColumns,
     queries: Queries,
     seen: Callable[[], Seen] | None,
+    way: tuple[str, str],
     numbers: Mapping[str, int],
 ) -> BorderSummary:
     """What tasks have counted, and why there is no crossing: `seen` looks at all readings once more."""
-    found = with_numbers(BorderSummary(tick=columns.tick, time_kind=columns.time_kinds[0]), numbers)
+    none = BorderSummary(tick=columns.tick, time_kind=columns.time_kinds[0], way=way[0], why=way[1])
+    found = with_numbers(none, numbers)
     found = replace(found, queries=len(queries.ids), empty=queries.empty)
     if found.events or not found.readings or seen is None:
         return found

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
+from pyspark.sql import DataFrame
 from pyspark.sql import types as T
 
 from coincide.engine.events.schemas import plain_schema
@@ -44,35 +45,41 @@ def files_of(side: EventFrame) -> Files | None:
 
 
 def _found(side: EventFrame) -> Files | None:
-    read = plain_read(side.plain, side.needed)
+    times = [scale.column.name for scale in side.times.scales]
+    return found_files(side.plain, side.called, side.needed, times)
+
+
+def found_files(
+    frame: DataFrame, called: str, needed: Sequence[str], ranged: Sequence[str]
+) -> Files | None:
+    """The files that a DataFrame only reads, whose footers have the ranges of some columns."""
+    read = plain_read(frame, needed)
     if read is None:
         return None
+    kinds = {field.name: field.dataType for field in frame.schema.fields}
     try:
-        files = replace(local_files(side.called, read.paths), names=read.names)
-        stamps = [name for name in side.needed if isinstance(side.kind_of(name), _STAMPS)]
-        times = [scale.column.name for scale in side.times.scales]
-        ranged = list(dict.fromkeys([*stamps, *times]))
-        footers = read_footers(files, ranged, side.needed)
+        files = replace(local_files(called, read.paths), names=read.names)
+        stamps = [name for name in needed if isinstance(kinds[name], _STAMPS)]
+        footers = read_footers(files, list(dict.fromkeys([*stamps, *ranged])), needed)
         schemas = file_schemas(files, footers)
-        check_present(side.called, schemas, side.needed)
-        if not set(side.needed) <= set(footers[0].schema.names):
+        check_present(called, schemas, needed)
+        if not set(needed) <= set(footers[0].schema.names):
             raise NotDirect("files have no column of this name.")
-        check_alike(side.called, schemas, side.needed)
+        check_alike(called, schemas, needed)
         for path, footer in zip(files.paths, footers, strict=True):
-            check_readable(f"{side.called}: {path}", footer, side.needed)
+            check_readable(f"{called}: {path}", footer, needed)
         refuse_beyond_microseconds(files, footers, stamps, "read it by another way")
-        _check_types(side, footers[0])
+        _check_types(footers[0], {name: kinds[name] for name in needed})
     except CoincideError as closed:  # Spark reads it, and says what is wrong
-        _log.debug("correlate: Spark reads the files of %s: %s", side.called, closed)
+        _log.debug("Spark reads the files of %s: %s", called, closed)
         return None
     return PlannedFiles.of(files, plain_schema(footers[0].schema), footers), footers
 
 
-def _check_types(side: EventFrame, footer: Footer) -> None:
+def _check_types(footer: Footer, kinds: Mapping[str, T.DataType]) -> None:
     """Refuse what Spark reads as something else than the file says: the reader was given a schema."""
-    for name in side.needed:
-        own, of_file = side.kind_of(name), spark_type(name, footer.schema.field(name).type)
-        if own != of_file:
+    for name, own in kinds.items():
+        if own != spark_type(name, footer.schema.field(name).type):
             raise NotDirect(
                 f"Spark reads the column {name!r} as {own.simpleString()}, not as stored."
             )

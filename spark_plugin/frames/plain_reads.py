@@ -75,6 +75,8 @@ _PLAIN_SETTINGS = {
 """Settings by which Spark reads what the files say; with others it takes them for something else."""
 _FIELD_ID = "parquet.field.id"
 """What a column's metadata has whose files are looked through for an id."""
+_OF_FINDING = "path", "recursiveFileLookup"
+"""Options of a reader that only say where files are: Spark has found these."""
 _SUMMARIES = {"_metadata", "_common_metadata"}
 """Files that tell of all others of a folder; Spark lists them, and reads none of their rows."""
 _GLOB = frozenset("*?[]{}\\")
@@ -183,7 +185,7 @@ def _files(spark: SparkSession, relation: Any) -> tuple[str, ...] | None:
         if class_of(getattr(relation, part)()) != _PARTS[part]:
             return None
     options = relation.options()
-    if options.size() > int(options.contains("path")):
+    if options.size() > sum(bool(options.contains(name)) for name in _OF_FINDING):
         return None
     if relation.bucketSpec().isDefined():
         return None

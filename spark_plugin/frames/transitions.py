@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -11,28 +10,23 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from coincide.engine.events.time_columns import TimeScale
-from coincide.engine.reports.metrics import with_numbers
 from coincide.engine.transitions.arguments import (
     DURATIONS,
     SIDE,
     EventColumns,
     TransitionArguments,
 )
-from coincide.engine.transitions.reports import TransitionSummary
 from coincide.model.borders.crossings import EVENTS
 from coincide.model.transitions import TRANSITIONS
 from spark_plugin.cluster.spark_errors import spark_errors_as_ours
-from spark_plugin.cluster.worker_python import check_workers
 from spark_plugin.frames.columns import NOT_FINITE, check_key, check_microseconds, literal, text
 from spark_plugin.frames.events import latest_time
 from spark_plugin.frames.keyed_rows import (
     KeyedRows,
-    OperatorPlan,
-    check_frame,
     exchanged,
     has_floats,
 )
-from spark_plugin.frames.output_columns import check_distinct_names, computed_time, result_time
+from spark_plugin.frames.output_columns import computed_time, result_time
 from spark_plugin.frames.timestamps import in_range
 from spark_plugin.tasks.transitions import (
     FAULTS,
@@ -43,27 +37,8 @@ from spark_plugin.tasks.transitions import (
     LOW,
     QUERY,
     STREAM,
-    TransitionTask,
 )
 from spark_plugin.tasks.wire import KEY_HASH
-
-
-def plan_transitions(
-    events: Any, until: Any, arguments: TransitionArguments, *, observe: bool = False
-) -> OperatorPlan[TransitionSummary]:
-    """Plan a search for region transitions. Without `until`, one aggregate runs at once."""
-    check_frame(
-        events, SIDE, "transition_tables",
-        "and dwell times can lie across micro-batches. Use transition_streams.",
-    )  # fmt: skip
-    given = CrossingFrame.of(events, arguments)
-    check_distinct_names(given.columns.schema.names)
-    check_workers(events.sparkSession)
-    task = TransitionTask(given.columns, given.end(until), is_measured=until is None)
-    made = list(zip(given.columns.schema.names, given.result_kinds, strict=True))
-    told = partial(with_numbers, TransitionSummary(tick=given.columns.tick))
-    return OperatorPlan.of(given.wire_rows(), task, made, RESULT_WORDS, told, observe=observe)
-
 
 RESULT_WORDS = {"transition": TRANSITIONS}
 """Columns of the result that cross as numbers, and the words of these."""
@@ -95,6 +70,12 @@ class CrossingFrame:
         )
         own, computed = list(map(result_time, times)), map(computed_time, times)
         return [*ids, T.LongType(), *own, *computed, *own, *[T.LongType()] * len(DURATIONS)]
+
+    @property
+    def id_kinds(self) -> tuple[T.DataType, T.DataType]:
+        """Types of the query and of the stream; of a single stream that of its number."""
+        query, *stream = map(self.rows.kind, self.rows.keys)
+        return query, stream[0] if stream else T.LongType()
 
     def end(self, until: Any) -> int | None:
         """The end of the data, ticks; None if there are no events. Runs a job unless it is given."""

@@ -34,9 +34,9 @@ def border_crossings(
 
     The same as `coincide.border_crossing_tables`, with the same arguments. The answer is the same where a
     stream has one reading at a time. Each
-    stream is brought to one task and put in order of time there; of streams, a task remembers the one
-    that it is at. Queries are collected at once and go to every worker; all else happens when the
-    result is used.
+    stream is brought to one task and put in order of time there. Tasks read the files themselves where
+    readings are nothing but Parquet files. Queries are collected at once and go to every worker; all
+    else happens when the result is used.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def border_crossings(
     DroppedRowsWarning, RoundedTimesWarning, LateRowsWarning, NoPairsWarning
         When the report is asked.
     """
-    from spark_plugin.frames.borders import plan_crossings
+    from spark_plugin.ways.borders import plan_crossings
 
     BorderReport.check(report)
     options = with_words(options, words)

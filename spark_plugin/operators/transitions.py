@@ -51,8 +51,9 @@ def transitions(
         As in `coincide.transition_tables`.
     until : int, float, datetime, numpy.datetime64 or pa.Scalar, optional
         The time up to which the data are known, as the time columns hold it. By default the largest
-        max_time of all events, which a job finds at once; it computes the events once more. For crossings
-        give ``report.summary().last_reading`` of their `BorderReport`, after an action.
+        max_time of all events. A job finds it at once and computes the events once more, unless they
+        are nothing but Parquet files, which tasks read. For crossings give
+        ``report.summary().last_reading`` of their `BorderReport`, after an action.
     report : TransitionReport, optional
         Takes what was found, left out, and is undecided, once the result was computed.
 
@@ -80,7 +81,7 @@ def transitions(
     DroppedRowsWarning, RoundedTimesWarning, AmbiguousCrossingsWarning
         When the report is asked.
     """
-    from spark_plugin.frames.transitions import plan_transitions
+    from spark_plugin.ways.transitions import plan_transitions
 
     TransitionReport.check(report)
     arguments = TransitionArguments(

@@ -165,7 +165,7 @@ class FilePackTask:
             tally[0] += counts
             kept = self._kept(side)
             if len(kept):
-                yield from _of_bounded_bytes(self._on_the_wire(kept))
+                yield from of_bounded_bytes(self._on_the_wire(kept))
 
     def _kept(self, side: Side) -> Side:
         """The events that go on."""
@@ -217,9 +217,9 @@ class FilePackTask:
         return pa.RecordBatch.from_arrays(columns, schema=empty.schema)
 
 
-def _of_bounded_bytes(table: pa.Table) -> Iterator[pa.Table]:
+def of_bounded_bytes(table: pa.Table) -> Iterator[pa.Table]:
     """A table in parts of about as many bytes: texts of one column have less than 2 GiB."""
     parts = -(-table.nbytes // _BYTES) or 1
-    rows = -(-table.num_rows // parts)
+    rows = max(1, -(-table.num_rows // parts))
     for start in range(0, table.num_rows, rows):
         yield table.slice(start, rows)

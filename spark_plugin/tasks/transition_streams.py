@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +23,32 @@ from coincide.model.transitions import (
 )
 from spark_plugin.tasks.monitors import Monitors, StreamMonitor, columns_of_row, row_of
 from spark_plugin.tasks.transitions import QUERY, STREAM, EventRows
+
+
+class DecidedEvents(NamedTuple):
+    """Events of a slice and the last ones before it that count, and what they decide; the last ones now."""
+
+    events: Batch
+    found: Transitions
+    last: Batch
+    repeated: int
+
+
+def decided_events(last: Batch | None, new: Batch, columns: EventColumns) -> DecidedEvents:
+    """What events decide, in any order, none of which is before the last ones of their query and stream."""
+    events = Batch.joined([*([] if last is None else [last]), new])
+    keys = _numbers(events.ids)
+    order = np.lexsort((events.crossings.max_time, events.crossings.kind,
+                        events.crossings.latest, keys))  # fmt: skip
+    events, keys = events.rows(order), keys[order]
+    crossings = events.crossings
+    order = alternating_order(keys, crossings.latest, crossings.kind, NONE)
+    events = events.rows(order)
+    step = decided(keys, events.crossings, columns, events, np.arange(len(events)))
+    events = step.of(events)
+    return DecidedEvents(
+        events, step.transitions, events.rows(last_of_each(step.keys)), step.repeated
+    )
 
 
 @dataclass(frozen=True)
@@ -50,21 +77,11 @@ class TransitionsOfBucket(StreamMonitor):
 
     def take(self, rows: pa.Table) -> Iterator[list[pa.Array]]:
         """The output columns that the events of one slice, in any order, make known."""
-        known = [] if self._last is None else [self._last]
         new = EventRows(self._columns).read(rows)
         check_exact(new, self._columns)
-        events = Batch.joined([*known, new])
-        keys = _numbers(events.ids)
-        order = np.lexsort((events.crossings.max_time, events.crossings.kind,
-                            events.crossings.latest, keys))  # fmt: skip
-        events, keys = events.rows(order), keys[order]
-        crossings = events.crossings
-        order = alternating_order(keys, crossings.latest, crossings.kind, NONE)
-        events = events.rows(order)
-        step = decided(keys, events.crossings, self._columns, events, np.arange(len(events)))
-        events = step.of(events)
-        self._last = events.rows(last_of_each(step.keys))
-        yield self._rows(events, step.transitions)
+        step = decided_events(self._last, new, self._columns)
+        self._last = step.last
+        yield self._rows(step.events, step.found)
 
     def pass_time(self, until: int) -> Iterator[list[pa.Array]]:
         """The stays that are certain, as no event is to come that begins before some ticks."""

@@ -57,6 +57,7 @@ CHECKS = {
         "sequences": 2,
         "sequences-spark": 4,
         "unordered": 7,
+        "borders-spark": 2,
     },
 }
 """How many checks of equal answers each experiment makes."""

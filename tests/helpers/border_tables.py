@@ -60,5 +60,6 @@ NAMES: dict[str, Any] = {"stream": "stream", "time": "at", "query": "query"}
 
 
 def counts_of(summary: BorderSummary) -> dict[str, Any]:
-    """What must not depend on batches."""
-    return {name: value for name, value in vars(summary).items() if name != "retrieved"}
+    """What must depend neither on batches nor on the way."""
+    unlike = "retrieved", "way", "why"
+    return {name: value for name, value in vars(summary).items() if name not in unlike}

@@ -64,6 +64,8 @@ class BorderSummary(Told):
         The type of the times of crossings; None before the first reading.
     why_none : tuple of str
         Where no crossing was found, what speaks against any, the most telling first.
+    way, why : str
+        On Spark, how readings came to the tasks, ``"files"`` or ``"exchange"``, and why.
     """
 
     readings: int = 0
@@ -82,6 +84,8 @@ class BorderSummary(Told):
     why_none: tuple[str, ...] = ()
     latest: int = 0
     time_kind: pa.DataType | None = None
+    way: str = field(default="", compare=False)
+    why: str = field(default="", compare=False)
 
     @classmethod
     def of(cls, monitor: Monitor, rows: SideCounts) -> BorderSummary:
@@ -122,6 +126,7 @@ class BorderSummary(Told):
             ("left", f"{self.left:,}"),
             ("retrieved", f"{self.retrieved:,}"),
             *under("no crossing:", self.why_none),
+            *([("way", f"{self.way}: {self.why}")] if self.way else []),
         ]
 
     @property

@@ -125,6 +125,17 @@ class _Column:
         )
 
 
+def bounds_of(footers: Sequence[Footer], scale: TimeScale) -> tuple[int, int] | None:
+    """The least and the largest time of a column, in ticks; None if statistics do not tell them."""
+    column = _Column.of(footers, scale)
+    if not (column.is_known | column.is_null).all() or column.is_null.all():
+        return None
+    low, high = (
+        int(f(c[~column.is_null])) for f, c in ((np.min, column.low), (np.max, column.high))
+    )
+    return (low, high) if -TIME_LIMIT < low <= high < TIME_LIMIT else None
+
+
 def _fits(stored: Stored | None, scale: TimeScale) -> bool:
     """Whether what is stored is what the column is read as."""
     if (

@@ -60,12 +60,16 @@ class TransitionSummary(Told):
         Largest change of a time by rounding it to ticks, in ticks.
     tick : Tick or None
         In what times were counted; None before the first event.
+    way, why : str
+        On Spark, how events came to the tasks, ``"files"`` or ``"exchange"``, and why.
     """
 
     counts: TransitionCounts = TransitionCounts()
     undecided: int = 0
     rounded: float = 0.0
     tick: Tick | None = None
+    way: str = field(default="", compare=False)
+    why: str = field(default="", compare=False)
 
     @property
     def lines(self) -> list[Line]:
@@ -81,6 +85,7 @@ class TransitionSummary(Told):
             ("neither", f"{counts.neither:,}"),
             *([("both", f"{counts.both:,} {TWICE}")] if counts.both else []),
             ("undecided", f"{self.undecided:,}{self._cure}"),
+            *([("way", f"{self.way}: {self.why}")] if self.way else []),
         ]
 
     @property

@@ -230,10 +230,17 @@ def _ordered(
     streams: np.ndarray, times: np.ndarray, values: np.ndarray, counting: Counting
 ) -> np.ndarray:
     """Rows by stream and time, of equal ones first that which counts: int64 array, shape (n,)."""
-    if counting == "least":
-        return np.lexsort((*values.T[::-1], times, streams))
-    # The order is stable, so that of the rows from behind has the last of equal ones first.
-    return streams.size - 1 - np.lexsort((times[::-1], streams[::-1]))
+    if counting == "last":
+        # The order is stable, so that of the rows from behind has the last of equal ones first.
+        return streams.size - 1 - stable_order(times[::-1], streams[::-1])
+    order = stable_order(times, streams)
+    again = (np.diff(streams[order]) == 0) & (np.diff(times[order]) == 0)
+    if again.any():  # values decide where times are equal, and are looked at nowhere else
+        places = np.flatnonzero(np.append(again, False) | np.append(False, again))
+        rows = order[places]
+        by_values = np.lexsort((*values[rows].T[::-1], times[rows], streams[rows]))
+        order[places] = rows[by_values]
+    return order
 
 
 def _is_disordered(streams: np.ndarray, times: np.ndarray, rows: np.ndarray | None) -> bool:

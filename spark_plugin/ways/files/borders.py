@@ -31,6 +31,7 @@ from spark_plugin.frames.columns import check_microseconds, spark_type
 from spark_plugin.frames.output_columns import check_distinct_names
 from spark_plugin.tasks.border_files import PartTask, StreamFiles
 from spark_plugin.tasks.borders import ShippedQueries
+from spark_plugin.ways.borders import ReadingFiles, plan_packed_crossings
 
 _MOST_READS = 2.0
 """How often a row may be read, on average."""
@@ -45,28 +46,49 @@ def plan_file_crossings(
     arguments: BorderArguments,
     seen: Callable[[], Seen] | None = None,
 ) -> BorderPlan:
-    """Plan a search for the border crossings of Parquet files whose row groups hold few streams each."""
+    """Plan a search for the border crossings of Parquet files that tasks read themselves."""
     if arguments.stream is None:
         raise NotDirect(f"all {READINGS} belong to one stream, and a task reads whole streams.")
-    planned = _planned_files(find_files(READINGS, readings), arguments, parallelism(spark))
+    found = _readable(find_files(READINGS, readings), arguments)
     check_workers(spark)
-    schema, count = planned.files.schema, len(planned.parts)
+    schema = found.files.schema
     stream, time = (
         spark_type(name, schema.field(name).type) for name in (arguments.streams[0], arguments.time)
     )
+    try:
+        planned = _in_parts(found, arguments, parallelism(spark))
+    except NotInOrder as closed:
+        return plan_packed_crossings(
+            spark, found, queries, found.columns, (stream, time), seen,
+            observe=True, why=f", since {closed.why}",
+        )  # fmt: skip
+    count = len(planned.parts)
 
     def new_task(columns: ReadingColumns, queries: ShippedQueries) -> PartTask:
         return PartTask(StreamFiles(planned.files, planned.parts, columns), queries)
 
     return plan_of_crossings(
         spark.range(0, count, 1, count), queries, planned.columns, new_task, (stream, time), seen,
-        observe=True, why=planned.parts.describe(),
+        observe=True, way="files", why=planned.parts.describe(),
     )  # fmt: skip
 
 
+class NotInOrder(NotDirect):
+    """Files that a task cannot read by streams; `why` says it in a few words."""
+
+    def __init__(self, message: str, why: str) -> None:
+        super().__init__(message)
+        self.why = why
+
+
 def _planned_files(files: ParquetFiles, arguments: BorderArguments, tasks: int) -> StreamFiles:
+    return _in_parts(_readable(files, arguments), arguments, tasks)
+
+
+def _readable(files: ParquetFiles, arguments: BorderArguments) -> ReadingFiles:
+    """Files that PyArrow reads as Spark does."""
     names = arguments.columns
-    footers = read_footers(files, [arguments.streams[0]])
+    footers = read_footers(files, [arguments.streams[0], arguments.time])
     check_present(files.side, file_schemas(files, footers), names)
     schema = footers[0].schema
     columns = ReadingColumns.of(schema, arguments)
@@ -77,14 +99,18 @@ def _planned_files(files: ParquetFiles, arguments: BorderArguments, tasks: int) 
     except SchemaError as error:
         raise NotDirect(marked(error)) from None  # Spark reads some of these as one type
     _check_types(files, footers, columns)
-    parts = stream_parts(footers, arguments.streams[0], tasks)
+    return ReadingFiles(PlannedFiles.of(files, schema, footers), footers, columns)
+
+
+def _in_parts(found: ReadingFiles, arguments: BorderArguments, tasks: int) -> StreamFiles:
+    """The parts of files whose row groups hold few streams each."""
+    stream = arguments.streams[0]
+    parts = stream_parts(found.footers, stream, tasks)
     if parts is None:
-        raise NotDirect(
-            f"{READINGS}: row groups have no statistics of {arguments.streams[0]}. Write the"
-            " files with statistics."
-        )
+        why = f"row groups have no statistics of {stream}"
+        raise NotInOrder(f"{READINGS}: {why}. Write the files with statistics.", why)
     _check_order(parts, arguments, tasks)
-    return StreamFiles(PlannedFiles.of(files, schema, footers), parts, columns)
+    return StreamFiles(found.files, parts, found.columns)
 
 
 def _check_types(files: ParquetFiles, footers: list[Footer], columns: ReadingColumns) -> None:
@@ -133,9 +159,10 @@ def _check_order(parts: StreamParts, arguments: BorderArguments, tasks: int) -> 
     if is_whole or parts.reads > _MOST_READS or most >= _TOO_LARGE * AIMED_ROWS:
         stream = arguments.streams[0]
         ordered = f'df.sort("{stream}", "{arguments.time}").write.parquet("ordered")'
-        raise NotDirect(
-            f"{READINGS}: the files are not in order of {stream}, or have too large row groups. A"
-            f" task would read {most:,} rows where it should read {aimed:,}, and each row would be"
-            f" read {parts.reads:.1f} times on average. Order the files once, for example by"
-            f" {ordered}, and they are read without an exchange."
+        why = f"the files are not in order of {stream}, or have too large row groups"
+        raise NotInOrder(
+            f"{READINGS}: {why}. A task would read {most:,} rows where it should read {aimed:,},"
+            f" and each row would be read {parts.reads:.1f} times on average. Order the files once,"
+            f" for example by {ordered}, and they are read without an exchange.",
+            why,
         )

@@ -1,0 +1,114 @@
+"""Region transitions of DataFrames: packed by stream where files are only read, else row by row."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from coincide.engine.files.footers import Footer
+from coincide.engine.files.planning import NotDirect
+from coincide.engine.files.slices import bounds_of
+from coincide.engine.reports.metrics import with_numbers
+from coincide.engine.transitions.arguments import SIDE, EventColumns, TransitionArguments
+from coincide.engine.transitions.reports import TransitionSummary
+from coincide.model.errors import CoincideError
+from spark_plugin.cluster.rapids import is_accelerated
+from spark_plugin.cluster.worker_python import check_workers
+from spark_plugin.frames.columns import wire_kind
+from spark_plugin.frames.keyed_rows import OperatorPlan, check_frame
+from spark_plugin.frames.output_columns import check_distinct_names
+from spark_plugin.frames.plain_files import found_files
+from spark_plugin.frames.transitions import RESULT_WORDS, CrossingFrame
+from spark_plugin.tasks.packed_transitions import CrossingRows, PackedTransitionTask
+from spark_plugin.tasks.transitions import TransitionTask
+from spark_plugin.ways.exchange.packed_keys import (
+    ROWS_BY_SPARK,
+    described,
+    packs_of,
+    plan_cells,
+)
+
+_log = logging.getLogger("coincide")
+TransitionPlan = OperatorPlan[TransitionSummary]
+
+
+def plan_transitions(
+    events: Any,
+    until: Any,
+    arguments: TransitionArguments,
+    *,
+    observe: bool = False,
+    way: str = "auto",
+) -> TransitionPlan:
+    """Plan a search for region transitions, by a way that is auto, files or exchange.
+
+    Without `until`, a job finds the end of the data at once where rows come through Spark.
+    """
+    check_frame(
+        events, SIDE, "transition_tables",
+        "and dwell times can lie across micro-batches. Use transition_streams.",
+    )  # fmt: skip
+    given = CrossingFrame.of(events, arguments)
+    check_distinct_names(given.columns.schema.names)
+    check_workers(events.sparkSession)
+    packed = None if way == "exchange" else _packed(events, until, given, observe=observe)
+    if packed is None and way == "files":
+        raise NotDirect(
+            f"{SIDE} must be nothing but Parquet files of types that PyArrow reads as Spark does."
+        )
+    return packed or _by_rows(until, given, observe=observe)
+
+
+def _by_rows(until: Any, given: CrossingFrame, *, observe: bool) -> TransitionPlan:
+    task = TransitionTask(given.columns, given.end(until), is_measured=until is None)
+    return OperatorPlan.of(
+        given.wire_rows(), task, _made(given), RESULT_WORDS,
+        _told(given, "exchange", ROWS_BY_SPARK), observe=observe, why=ROWS_BY_SPARK,
+    )  # fmt: skip
+
+
+def _packed(
+    events: DataFrame, until: Any, given: CrossingFrame, *, observe: bool
+) -> TransitionPlan | None:
+    """Transitions of events that are nothing but files; None if Spark has to read them."""
+    spark, arguments = events.sparkSession, given.columns.arguments
+    if is_accelerated(spark):
+        return None
+    found = found_files(events, SIDE, arguments.columns, arguments.clocks)
+    if found is None:
+        return None
+    files, footers = found
+    try:
+        columns = EventColumns.of(files.schema, arguments)
+    except CoincideError as closed:  # types that Spark reads as others
+        _log.debug("Spark reads the files of %s: %s", SIDE, closed)
+        return None
+    if columns.tick != given.columns.tick:
+        return None
+    end = None if until is None else given.end(until)
+    cells = plan_cells(spark, footers, _bounds(footers, columns))
+    query, stream = given.id_kinds
+    rows = CrossingRows(columns, (wire_kind(query), wire_kind(stream)), is_measured=until is None)
+    why = described(cells, f"rows by {' and '.join(arguments.ids)}")
+    return OperatorPlan.of(
+        packs_of(spark, files, footers, rows, cells), PackedTransitionTask(rows, cells, end),
+        _made(given), RESULT_WORDS, _told(given, "files", why), observe=observe, why=why,
+    )  # fmt: skip
+
+
+def _bounds(footers: Sequence[Footer], columns: EventColumns) -> tuple[int, int] | None:
+    """Between what the sums of both ends of all timestamps are, if that is known."""
+    low, high = (bounds_of(footers, scale) for scale in columns.times.scales)
+    return None if low is None or high is None else (low[0] + high[0], low[1] + high[1])
+
+
+def _made(given: CrossingFrame) -> list[tuple[str, Any]]:
+    return list(zip(given.columns.schema.names, given.result_kinds, strict=True))
+
+
+def _told(given: CrossingFrame, way: str, why: str) -> Any:
+    return partial(with_numbers, TransitionSummary(tick=given.columns.tick, way=way, why=why))
