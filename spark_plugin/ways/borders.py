@@ -14,6 +14,7 @@ from coincide.engine.borders.arguments import READINGS, BorderArguments
 from coincide.engine.borders.readings import ReadingColumns
 from coincide.engine.borders.reports import Seen
 from coincide.engine.files.footers import Footer
+from coincide.engine.files.planning import NotDirect
 from coincide.engine.files.slice_join import PlannedFiles
 from coincide.engine.files.slices import bounds_of
 from coincide.model.errors import CoincideError
@@ -58,9 +59,13 @@ def plan_crossings(
     kinds = given.stream_kind, given.rows.kind(arguments.time)
     found = _files_of(readings, given) if packs else None
     if found is not None:
-        return plan_packed_crossings(
-            readings.sparkSession, found, queries, given.columns, kinds, given.seen, observe=observe
-        )
+        try:
+            return plan_packed_crossings(
+                readings.sparkSession, found, queries, given.columns, kinds, given.seen,
+                observe=observe,
+            )  # fmt: skip
+        except NotDirect as closed:
+            _log.debug("Spark reads the files of %s: %s", READINGS, closed)
     return plan_of_crossings(
         given.wire_rows(), queries, given.columns, CrossingTask, kinds, given.seen,
         observe=observe, way="exchange", why=ROWS_BY_SPARK,
@@ -87,7 +92,10 @@ def plan_packed_crossings(
     observe: bool,
     why: str = "",
 ) -> BorderPlan:
-    """Crossings of files in any order, packed by stream: of streams and times of some types of Spark."""
+    """Crossings of files in any order, packed by stream: of streams and times of some types of Spark.
+
+    Refused, by `NotDirect`, if a stream could have more rows than a task should hold.
+    """
     bounds = bounds_of(found.footers, found.columns.scale)
     stream = columns.arguments.stream
     cells = plan_cells(

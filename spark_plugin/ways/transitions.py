@@ -15,7 +15,7 @@ from coincide.engine.files.slices import bounds_of
 from coincide.engine.reports.metrics import with_numbers
 from coincide.engine.transitions.arguments import SIDE, EventColumns, TransitionArguments
 from coincide.engine.transitions.reports import TransitionSummary
-from coincide.model.errors import CoincideError
+from coincide.model.errors import CoincideError, marked
 from spark_plugin.cluster.rapids import is_accelerated
 from spark_plugin.cluster.worker_python import check_workers
 from spark_plugin.frames.columns import wire_kind
@@ -34,6 +34,9 @@ from spark_plugin.ways.exchange.packed_keys import (
 
 _log = logging.getLogger("coincide")
 TransitionPlan = OperatorPlan[TransitionSummary]
+
+
+_NO_FILES = f"{SIDE} must be nothing but Parquet files of types that PyArrow reads as Spark does."
 
 
 def plan_transitions(
@@ -55,12 +58,15 @@ def plan_transitions(
     given = CrossingFrame.of(events, arguments)
     check_distinct_names(given.columns.schema.names)
     check_workers(events.sparkSession)
-    packed = None if way == "exchange" else _packed(events, until, given, observe=observe)
-    if packed is None and way == "files":
-        raise NotDirect(
-            f"{SIDE} must be nothing but Parquet files of types that PyArrow reads as Spark does."
-        )
-    return packed or _by_rows(until, given, observe=observe)
+    if way == "exchange":
+        return _by_rows(until, given, observe=observe)
+    try:
+        return _packed(events, until, given, observe=observe)
+    except NotDirect as closed:
+        if way == "files":
+            raise
+        _log.debug("Spark reads the files of %s: %s", SIDE, closed)
+        return _by_rows(until, given, observe=observe)
 
 
 def _by_rows(until: Any, given: CrossingFrame, *, observe: bool) -> TransitionPlan:
@@ -73,22 +79,21 @@ def _by_rows(until: Any, given: CrossingFrame, *, observe: bool) -> TransitionPl
 
 def _packed(
     events: DataFrame, until: Any, given: CrossingFrame, *, observe: bool
-) -> TransitionPlan | None:
-    """Transitions of events that are nothing but files; None if Spark has to read them."""
+) -> TransitionPlan:
+    """Transitions of events that are nothing but files; refused if Spark has to read them."""
     spark, arguments = events.sparkSession, given.columns.arguments
-    if is_accelerated(spark):
-        return None
-    found = found_files(events, SIDE, arguments.columns, arguments.clocks)
+    found = None
+    if not is_accelerated(spark):
+        found = found_files(events, SIDE, arguments.columns, arguments.clocks)
     if found is None:
-        return None
+        raise NotDirect(_NO_FILES)
     files, footers = found
     try:
         columns = EventColumns.of(files.schema, arguments)
     except CoincideError as closed:  # types that Spark reads as others
-        _log.debug("Spark reads the files of %s: %s", SIDE, closed)
-        return None
+        raise NotDirect(marked(closed)) from None
     if columns.tick != given.columns.tick:
-        return None
+        raise NotDirect(_NO_FILES)
     end = None if until is None else given.end(until)
     cells = plan_cells(spark, footers, _bounds(footers, columns))
     query, stream = given.id_kinds

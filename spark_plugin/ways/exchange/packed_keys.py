@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame, SparkSession
 
 from coincide.engine.files.footers import Footer
+from coincide.engine.files.planning import NotDirect
 from coincide.engine.files.slice_join import PlannedFiles
 from coincide.engine.files.slices import places_of
 from coincide.model.errors import several
@@ -29,12 +30,20 @@ def plan_cells(
     *,
     has_keys: bool = True,
 ) -> Cells:
-    """Buckets by the rows of files, and slices by the bounds of their times, if these are known."""
+    """Buckets by the rows of files, and slices by the bounds of their times.
+
+    Refused if these are not known, and one key could have more rows than a task should hold.
+    """
     rows, tasks = rows_of(footers), parallelism(spark)
     buckets = max(1, -(-rows // _MOST_ROWS), min(tasks, rows // _LEAST_ROWS)) if has_keys else 1
     if buckets > tasks:  # whole waves, so that no core idles in the last one
         buckets = -(-buckets // tasks) * tasks
     if bounds is None:
+        if rows > _SLICE_ROWS:
+            raise NotDirect(
+                f"times have no statistics in all row groups, so {rows:,} rows could not be cut by"
+                " time. Write the files with statistics."
+            )
         return Cells(buckets)
     return Cells(buckets, max(1, -(-rows // _SLICE_ROWS)), *bounds)
 

@@ -248,6 +248,38 @@ def test_bounds_of_times_are_unknown_without_statistics(tmp_path: Path) -> None:
     assert bounds_of(opened(tmp_path, ["at"])[1], columns.scale) is None
 
 
+def test_one_outlier_does_not_decide_how_time_is_cut(tmp_path: Path) -> None:
+    at = np.append(np.random.default_rng(2).permutation(4_000), 2**60)
+    table = pa.table({"who": np.ones(at.size, np.int64), "at": at, "x": at / 2})
+    columns = ReadingColumns.of(table.schema, BorderArguments("who", "at", "x"))
+    pq.write_table(table, tmp_path / "r.parquet", row_group_size=100)
+    bounds = bounds_of(opened(tmp_path, ["at"])[1], columns.scale)
+    assert bounds is not None
+    assert bounds[1] < 4_000
+    cells = Cells(1, 4, *bounds)
+    assert np.bincount(cells.slices_of(at)).max() < 1_200
+
+
+@pytest.mark.spark
+def test_times_without_statistics_are_not_packed_if_rows_are_many(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small_cells(monkeypatch)
+    for rows, way in ((50, "files"), (500, "exchange")):
+        place = tmp_path / way
+        place.mkdir()
+        given = random_readings(5, rows, pa.array([1]), pa.int64())
+        pq.write_table(given, place / "r.parquet", write_statistics=["stream"])
+        report = BorderReport()
+        made = border_crossings(
+            spark.read.parquet(str(place)), random_queries(6, pa.array(range(40))), values="x",
+            options=BorderOptions(unit="ms", invalid="drop"), report=report, **NAMES,
+        )  # fmt: skip
+        assert made.toArrow().num_rows
+        assert report.summary().way == way
+        assert report.summary().readings == given.num_rows
+
+
 def small_cells(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in (("_LEAST_ROWS", 5), ("_MOST_ROWS", 40), ("_SLICE_ROWS", 60)):
         monkeypatch.setattr(packed_keys, name, value)
