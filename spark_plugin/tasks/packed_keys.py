@@ -35,21 +35,24 @@ LATEST = "latest"
 """Name of a number that goes to all buckets: a positive time, or 0 where there are no rows."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Cells:
     """Buckets of keys, and slices of time for those buckets that are too large.
 
     Parameters
     ----------
-    buckets, slices : int
-    first, last : int
-        When the first slice begins and the last one ends: sums of the two ends of a timestamp, ticks.
+    buckets : int
+    edges : np.ndarray
+        Where each slice but the first begins: sums of the two ends of a timestamp, ticks, ascending.
     """
 
     buckets: int
-    slices: int = 1
-    first: int = 0
-    last: int = 0
+    edges: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
+
+    @property
+    def slices(self) -> int:
+        """The number of slices of time."""
+        return self.edges.size + 1
 
     def buckets_of(self, keys: list[pa.Array]) -> np.ndarray:
         """The buckets of rows: int64 array."""
@@ -59,8 +62,7 @@ class Cells:
 
     def slices_of(self, times: np.ndarray) -> np.ndarray:
         """The slices of times: int64 array."""
-        width = (self.last - self.first) // self.slices + 1
-        return (np.clip(times, self.first, self.last) - self.first) // width
+        return np.searchsorted(self.edges, times, side="right")
 
     def cells_of(self, keys: list[pa.Array], times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Buckets of rows, and slices, which are `WHOLE` in buckets of an usual size."""

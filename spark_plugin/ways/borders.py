@@ -16,7 +16,6 @@ from coincide.engine.borders.reports import Seen
 from coincide.engine.files.footers import Footer
 from coincide.engine.files.planning import NotDirect
 from coincide.engine.files.slice_join import PlannedFiles
-from coincide.engine.files.slices import bounds_of
 from coincide.model.errors import CoincideError
 from spark_plugin.cluster.rapids import is_accelerated
 from spark_plugin.cluster.worker_python import check_workers
@@ -96,13 +95,9 @@ def plan_packed_crossings(
 
     Refused, by `NotDirect`, if a stream could have more rows than a task should hold.
     """
-    bounds = bounds_of(found.footers, found.columns.scale)
     stream = columns.arguments.stream
-    cells = plan_cells(
-        spark, found.footers, bounds and (2 * bounds[0], 2 * bounds[1]),
-        has_keys=stream is not None,
-    )  # fmt: skip
     rows = ReadingRows(found.columns, wire_kind(kinds[0]))
+    cells = plan_cells(spark, found.files, found.footers, rows, has_keys=stream is not None)
 
     def new_task(columns: ReadingColumns, queries: ShippedQueries) -> PackedCrossingTask:
         return PackedCrossingTask(rows, cells, columns.arguments, queries)

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 from pyspark.sql import DataFrame
 
-from coincide.engine.files.footers import Footer
 from coincide.engine.files.planning import NotDirect
-from coincide.engine.files.slices import bounds_of
 from coincide.engine.reports.metrics import with_numbers
 from coincide.engine.transitions.arguments import SIDE, EventColumns, TransitionArguments
 from coincide.engine.transitions.reports import TransitionSummary
@@ -95,20 +92,14 @@ def _packed(
     if columns.tick != given.columns.tick:
         raise NotDirect(_NO_FILES)
     end = None if until is None else given.end(until)
-    cells = plan_cells(spark, footers, _bounds(footers, columns))
     query, stream = given.id_kinds
     rows = CrossingRows(columns, (wire_kind(query), wire_kind(stream)), is_measured=until is None)
+    cells = plan_cells(spark, files, footers, rows)
     why = described(cells, f"rows by {' and '.join(arguments.ids)}")
     return OperatorPlan.of(
         packs_of(spark, files, footers, rows, cells), PackedTransitionTask(rows, cells, end),
         _made(given), RESULT_WORDS, _told(given, "files", why), observe=observe, why=why,
     )  # fmt: skip
-
-
-def _bounds(footers: Sequence[Footer], columns: EventColumns) -> tuple[int, int] | None:
-    """Between what the sums of both ends of all timestamps are, if that is known."""
-    low, high = (bounds_of(footers, scale) for scale in columns.times.scales)
-    return None if low is None or high is None else (low[0] + high[0], low[1] + high[1])
 
 
 def _made(given: CrossingFrame) -> list[tuple[str, Any]]:

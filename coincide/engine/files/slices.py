@@ -125,21 +125,6 @@ class _Column:
         )
 
 
-_OUTLIERS = 20
-"""One row group in as many may hold times far from all others, at each end."""
-
-
-def bounds_of(footers: Sequence[Footer], scale: TimeScale) -> tuple[int, int] | None:
-    """Between what times of a column are, ticks, but for outliers; None if statistics do not tell it."""
-    column = _Column.of(footers, scale)
-    if not (column.is_known | column.is_null).all() or column.is_null.all():
-        return None
-    lows, highs = (np.sort(ends[~column.is_null]) for ends in (column.low, column.high))
-    apart = lows.size // _OUTLIERS
-    low, high = int(lows[apart]), int(highs[-1 - apart])
-    return (low, high) if -TIME_LIMIT < low <= high < TIME_LIMIT else None
-
-
 def _fits(stored: Stored | None, scale: TimeScale) -> bool:
     """Whether what is stored is what the column is read as."""
     if (

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 from pyspark.sql import DataFrame, SparkSession
 
 from coincide.engine.files.footers import Footer
 from coincide.engine.files.planning import NotDirect
 from coincide.engine.files.slice_join import PlannedFiles
-from coincide.engine.files.slices import places_of
-from coincide.model.errors import several
+from coincide.engine.files.slices import Parts, places_of
+from coincide.model.errors import DataError, several
 from spark_plugin.cluster.connect import parallelism
+from spark_plugin.cluster.jobs import BYTES_SETTING, bounds_batch_bytes
 from spark_plugin.frames.plain_files import deals_of, rows_at_once, rows_of
 from spark_plugin.tasks.labels import partition_labels
 from spark_plugin.tasks.packed_keys import PACKS, SLICE, Cells, KeyPackTask, KeyRows
@@ -20,32 +22,62 @@ from spark_plugin.tasks.wire import LABEL
 _LEAST_ROWS, _MOST_ROWS = 100_000, 2_000_000
 """Rows of a bucket: fewer do not pay a task, and more are in one only where a key has them."""
 _SLICE_ROWS = 4_000_000
-"""Rows of a slice of time, if they are spread evenly in it and all have one key."""
+"""Rows of a slice of time, about, if all have one key."""
+
+
+_MOST_BYTES = 1 << 30
+"""Bytes of rows that may come in one batch, if one key has them all and nothing bounds a batch."""
+_SAMPLED_GROUPS, _SAMPLED_ROWS, _SAMPLE = 32, 1 << 21, 1 << 12
+"""Row groups that are looked at to cut time, their rows at most, about, and how many of each count."""
 
 
 def plan_cells(
     spark: SparkSession,
+    files: PlannedFiles,
     footers: Sequence[Footer],
-    bounds: tuple[int, int] | None,
+    rows: KeyRows,
     *,
     has_keys: bool = True,
 ) -> Cells:
-    """Buckets by the rows of files, and slices by the bounds of their times.
+    """Buckets by the rows of files, and slices of about as many rows, if one key could have too many.
 
-    Refused if these are not known, and one key could have more rows than a task should hold.
+    Refused if a batch of one key could be too large.
     """
-    rows, tasks = rows_of(footers), parallelism(spark)
-    buckets = max(1, -(-rows // _MOST_ROWS), min(tasks, rows // _LEAST_ROWS)) if has_keys else 1
+    count, tasks = rows_of(footers), parallelism(spark)
+    buckets = max(1, -(-count // _MOST_ROWS), min(tasks, count // _LEAST_ROWS)) if has_keys else 1
     if buckets > tasks:  # whole waves, so that no core idles in the last one
         buckets = -(-buckets // tasks) * tasks
-    if bounds is None:
-        if rows > _SLICE_ROWS:
-            raise NotDirect(
-                f"times have no statistics in all row groups, so {rows:,} rows could not be cut by"
-                " time. Write the files with statistics."
-            )
+    slices = max(1, -(-count // _SLICE_ROWS))
+    if slices == 1:
         return Cells(buckets)
-    return Cells(buckets, max(1, -(-rows // _SLICE_ROWS)), *bounds)
+    size = sum(footer.bytes for footer in footers)
+    if size > _MOST_BYTES and not bounds_batch_bytes(spark):
+        raise NotDirect(
+            f"a task could get {size / 1e9:,.1f} GB in one batch, if one key has most rows. On Spark"
+            f" 4.1 set {BYTES_SETTING} to 64m."
+        )
+    return Cells(buckets, edges_of(files, footers, rows, slices))
+
+
+def edges_of(
+    files: PlannedFiles, footers: Sequence[Footer], rows: KeyRows, slices: int
+) -> np.ndarray:
+    """Where slices of about as many rows begin, by the times of some row groups: int64 array."""
+    places = places_of(footers)
+    most = max(1, _SAMPLED_ROWS * len(places) // max(1, rows_of(footers)))
+    some = np.linspace(0, len(places) - 1, min(len(places), most, _SAMPLED_GROUPS)).astype(np.int64)
+    sample = [np.empty(0, np.int64)]
+    for group in np.unique(some):
+        table = files.read(Parts.whole(places.take(np.array([group]))), rows.needed, threads=True)
+        try:
+            times = rows.times_of(rows.read(table)[0])
+        except DataError:  # invalid rows, of which tasks tell
+            continue
+        sample.append(times[:: 1 + times.size // _SAMPLE])
+    times = np.sort(np.concatenate(sample))
+    if not times.size:
+        return times
+    return np.unique(times[np.arange(1, slices) * times.size // slices])
 
 
 def packs_of(

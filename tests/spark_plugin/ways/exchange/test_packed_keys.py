@@ -33,7 +33,7 @@ from coincide.engine.borders.reports import BorderSummary
 from coincide.engine.files.finding import find_files
 from coincide.engine.files.footers import Footer, read_footers
 from coincide.engine.files.slice_join import PlannedFiles
-from coincide.engine.files.slices import bounds_of, places_of
+from coincide.engine.files.slices import places_of
 from coincide.engine.reports.metrics import of_all, with_numbers
 from coincide.engine.transitions.arguments import EventColumns, TransitionArguments
 from coincide.engine.transitions.reports import TransitionSummary
@@ -106,11 +106,11 @@ def pack_task(
     return KeyPackTask(files, rows, cells, partition_labels(cells.buckets), deals, 7)
 
 
-def random_cells(random: np.random.Generator, bounds: tuple[int, int] | None) -> Cells:
+def random_cells(
+    random: np.random.Generator, files: PlannedFiles, footers: list[Footer], rows: KeyRows
+) -> Cells:
     buckets = int(random.choice([1, 2, 9, 40]))  # also more than streams
-    if bounds is None:
-        return Cells(buckets)
-    return Cells(buckets, int(random.choice([1, 2, 9])), *bounds)
+    return Cells(buckets, packed_keys.edges_of(files, footers, rows, int(random.choice([1, 2, 9]))))
 
 
 def test_crossings_of_any_layout_agree_with_the_oracle(tmp_path: Path) -> None:
@@ -124,9 +124,8 @@ def test_crossings_of_any_layout_agree_with_the_oracle(tmp_path: Path) -> None:
         stream = pa.int64()
         if case.has_streams:
             stream = wire_kind(spark_type("who", files.schema.field("who").type))
-        bounds = bounds_of(footers, columns.scale)
-        cells = random_cells(random, bounds and (2 * bounds[0], 2 * bounds[1]))
         rows = ReadingRows(columns, stream)
+        cells = random_cells(random, files, footers, rows)
         queries, ids, _ = collected_queries(case.queries, arguments)
         shipped = ShippedQueries(str(seed), Shipment(as_stream(as_table(queries, ids))))
         names = tuple(f"out{i}" for i in range(len(arguments.made)))
@@ -198,10 +197,9 @@ def test_transitions_of_any_layout_are_those_of_tables(tmp_path: Path) -> None:
         asked = TransitionArguments(**arguments)
         files, footers = opened(place, list(asked.clocks))
         columns = EventColumns.of(files.schema, asked)
-        low, high = (bounds_of(footers, scale) for scale in columns.times.scales)
-        cells = random_cells(random, low and high and (low[0] + high[0], low[1] + high[1]))
         kinds = pa.int64(), pa.int64() if is_one else pa.string()
         rows = CrossingRows(columns, kinds, is_measured=until is None)
+        cells = random_cells(random, files, footers, rows)
         names = tuple(f"out{i}" for i in range(len(columns.schema)))
         task = PackedTransitionTask(rows, cells, until, names, "metrics")
         packing = pack_task(files, footers, rows, cells, int(random.integers(1, 4)))
@@ -224,7 +222,7 @@ def test_transitions_of_any_layout_are_those_of_tables(tmp_path: Path) -> None:
 
 def test_one_stream_of_many_is_cut_by_time_and_others_are_not() -> None:
     streams = pa.array(np.where(np.arange(1000) % 2 == 0, 7, np.arange(1000)))
-    cells = Cells(16, 10, 0, 999)
+    cells = Cells(16, np.arange(100, 1000, 100))
     buckets, slices = cells.cells_of([streams], np.arange(1000))
     giant = buckets == buckets[0]
     assert (slices[giant] == np.arange(1000)[giant] // 100).all()
@@ -232,47 +230,33 @@ def test_one_stream_of_many_is_cut_by_time_and_others_are_not() -> None:
     assert np.unique(buckets).size == 16
 
 
-def test_times_beyond_what_was_planned_are_in_the_last_slices() -> None:
-    cells = Cells(1, 4, -(2**61), 2**61)
-    assert cells.slices_of(np.array([-(2**62), -(2**61), 0, 2**61, 2**62])).tolist() == [
-        *(0, 0), 1, *(3, 3)
-    ]  # fmt: skip
-
-
-def test_bounds_of_times_are_unknown_without_statistics(tmp_path: Path) -> None:
-    table = pa.table({"who": [1, 2], "at": [5, 9], "x": [0.5, 1.5]})
-    columns = ReadingColumns.of(table.schema, BorderArguments("who", "at", "x"))
-    pq.write_table(table, tmp_path / "r.parquet")
-    assert bounds_of(opened(tmp_path, ["at"])[1], columns.scale) == (5, 9)
-    pq.write_table(table, tmp_path / "s.parquet", write_statistics=["who"])
-    assert bounds_of(opened(tmp_path, ["at"])[1], columns.scale) is None
-
-
-def test_one_outlier_does_not_decide_how_time_is_cut(tmp_path: Path) -> None:
-    at = np.append(np.random.default_rng(2).permutation(4_000), 2**60)
+@pytest.mark.parametrize("far", [2**60, -(2**60)])
+@pytest.mark.parametrize("share", [1, 400, 2_000])
+def test_time_is_cut_where_rows_are(far: int, share: int, tmp_path: Path) -> None:
+    at = np.random.default_rng(2).permutation(np.append(np.arange(4_000), np.full(share, far)))
     table = pa.table({"who": np.ones(at.size, np.int64), "at": at, "x": at / 2})
     columns = ReadingColumns.of(table.schema, BorderArguments("who", "at", "x"))
-    pq.write_table(table, tmp_path / "r.parquet", row_group_size=100)
-    bounds = bounds_of(opened(tmp_path, ["at"])[1], columns.scale)
-    assert bounds is not None
-    assert bounds[1] < 4_000
-    cells = Cells(1, 4, *bounds)
-    assert np.bincount(cells.slices_of(at)).max() < 1_200
+    pq.write_table(table, tmp_path / "r.parquet", row_group_size=100, write_statistics=False)
+    rows = ReadingRows(columns, pa.int64())
+    edges = packed_keys.edges_of(*opened(tmp_path, ["at"]), rows, 8)
+    sizes = np.bincount(Cells(1, edges).slices_of(rows.times_of(rows.read(table)[0])))
+    assert sizes.max() < max(share, at.size / 8) * 1.3
+    assert sizes.size >= 5
 
 
 @pytest.mark.spark
-def test_times_without_statistics_are_not_packed_if_rows_are_many(
+def test_batches_without_a_bound_are_small_or_rows_come_through_spark(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     small_cells(monkeypatch)
-    for rows, way in ((50, "files"), (500, "exchange")):
-        place = tmp_path / way
-        place.mkdir()
-        given = random_readings(5, rows, pa.array([1]), pa.int64())
-        pq.write_table(given, place / "r.parquet", write_statistics=["stream"])
+    monkeypatch.setattr(packed_keys, "_MOST_BYTES", 1_000)
+    given = random_readings(5, 500, pa.array([1]), pa.int64())
+    pq.write_table(given, tmp_path / "r.parquet")
+    for size, way in (("64m", "files"), ("2147483647", "exchange")):
+        spark.conf.set("spark.sql.execution.arrow.maxBytesPerBatch", size)
         report = BorderReport()
         made = border_crossings(
-            spark.read.parquet(str(place)), random_queries(6, pa.array(range(40))), values="x",
+            spark.read.parquet(str(tmp_path)), random_queries(6, pa.array(range(40))), values="x",
             options=BorderOptions(unit="ms", invalid="drop"), report=report, **NAMES,
         )  # fmt: skip
         assert made.toArrow().num_rows
