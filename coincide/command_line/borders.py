@@ -121,6 +121,7 @@ def _planned(
     from coincide.engine.files.planning import NotDirect
     from spark_plugin.frames.borders import ReadingFrame
     from spark_plugin.ways.borders import plan_crossings
+    from spark_plugin.ways.exchange.packed_keys import ROWS_BY_SPARK
     from spark_plugin.ways.files.borders import plan_file_crossings
 
     given: Any = spark_frame(spark, inputs.queries, []) if queries is None else queries
@@ -136,14 +137,14 @@ def _planned(
         seen = ReadingFrame.of(frame, request.arguments).seen
         return plan_file_crossings(spark, source.text, given, request.arguments, seen)
     except NotDirect as closed:
-        if request.way == "files":
-            raise Problem(
-                f"--way files is not possible: {marked(closed)} Or use --way auto."
-            ) from None
-        if request.way == "auto":
-            tell_closed(request.hide(marked(closed)))
+        why = marked(closed)
     packs = request.way != "exchange"
-    return plan_crossings(frame, given, request.arguments, observe=True, packs=packs)
+    plan = plan_crossings(frame, given, request.arguments, observe=True, packs=packs)
+    if packs and plan.why == ROWS_BY_SPARK:
+        if request.way == "files":
+            raise Problem(f"--way files is not possible: {why} Or use --way auto.")
+        tell_closed(request.hide(why))
+    return plan
 
 
 def _counted(summary: BorderSummary) -> Counted:

@@ -17,6 +17,9 @@ from coincide import CorrelateOptions, Spatial, SpeedRange
 from coincide.engine.backends import load_backend
 from coincide.model.compiled import folders
 from coincide.model.errors import BackendError
+from coincide.model.key_hashes import hashes_of
+from coincide.model.ordering import stable_order
+from coincide.model.transitions import NONE, alternating_order
 
 _EVENTS, _APART, _LENGTH, _KEYS = 400, 50, 60, 4
 """Events of a side; ticks from one to the next on average, and of the longest one; keys."""
@@ -24,6 +27,8 @@ _EMITS: tuple[Any, ...] = ("pairs", "counts", "lists", "best", "aggregates")
 _WINDOW: Any = {"within": (-100, 100), "confidence": 0.5}
 _MILLISECONDS = CorrelateOptions(unit="ms")
 _KEPT = (".nbi", ".nbc")
+_MANY = 600_000
+"""Rows enough to be sorted by digits."""
 
 
 def warm() -> int:
@@ -70,6 +75,8 @@ def jobs(backend: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
         yield "streams", partial(_push, left, right)
         yield "delays, chance and clocks", partial(_compare, left, right)
         yield "causes through a window", partial(_pass_window, left)
+        yield "clusters", partial(_cluster, left)
+        yield "many rows, and texts as keys", _sort
 
 
 def _events(seed: int) -> pa.Table:
@@ -211,3 +218,21 @@ def _pass_window(events: pa.Table) -> None:
             options=options,
         )
         window.push(events)
+
+
+def _cluster(events: pa.Table) -> None:
+    near = coincide.CausalityCondition((Spatial(0.5), SpeedRange(0.001, 1.0)))
+    coincide.clusters(events, near, time="min_time", place=("x", "y"), options=_MILLISECONDS)
+
+
+def _sort() -> None:
+    """What only many rows meet, and what Spark's workers do next to joins."""
+    random = np.random.default_rng(4)
+    times = random.integers(0, 10**9, _MANY)
+    for rows in (_MANY // 10, _MANY):
+        stable_order(times[:rows])
+        stable_order(times[:rows], times[:rows] % _KEYS)
+        stable_order(times[:rows], times[:rows] % _KEYS, threads=2)
+    hashes_of([pa.array(["a", "b"]), pa.array([1, 2])])
+    keys = np.sort(times[:_EVENTS] % _KEYS)
+    alternating_order(keys, times[:_EVENTS], (times[:_EVENTS] % 2).astype(np.int8), NONE)

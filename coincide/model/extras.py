@@ -41,7 +41,7 @@ EXPLORE = Extra(
 LAKE = Extra(
     "lake",
     "tables of Delta and Iceberg need",
-    {"deltalake": "deltalake>=1.0", "pyiceberg": "pyiceberg>=0.9"},
+    {"deltalake": "deltalake>=1.6", "pyiceberg": "pyiceberg>=0.9"},
 )
 
 

@@ -234,6 +234,20 @@ def test_the_metadata_of_an_iceberg_table(tmp_path: Path) -> None:
     hinted.write_text(Path(newest).read_text())
     (metadata / "version-hint.text").write_text("9")
     assert find_files("left", located(table)).paths == expected
+    older = max(path for path in metadata.glob("0*.metadata.json") if str(path) != newest)
+    hinted.write_text("{}")
+    (metadata / "v8.metadata.json").write_text(older.read_text())
+    (metadata / "v10.metadata.json").write_text(Path(newest).read_text())  # after the hint
+    assert find_files("left", located(table)).paths == expected
+    (metadata / "version-hint.text").write_text("8")
+    (metadata / "v9.metadata.json").unlink()
+    assert find_files("left", located(table)).paths != expected
+
+
+def test_a_folder_above_an_iceberg_table_is_refused(tmp_path: Path) -> None:
+    table = iceberg(tmp_path, 1)
+    with pytest.raises(DataError, match="is an Iceberg table, which lies in the folder that you"):
+        find_files("left", str(Path(located(table)).parent))
 
 
 def test_what_iceberg_alone_reads_is_refused(

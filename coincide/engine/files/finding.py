@@ -17,7 +17,13 @@ from pyarrow import fs
 
 from coincide.engine.files.credentials import SCHEME, Redactor, check_encoded, shown
 from coincide.engine.files.file_constants import NO_CONSTANTS, FileConstants
-from coincide.engine.files.lake_tables import LOG, METADATA_FILE, refuse_table_inside, table_files
+from coincide.engine.files.lake_tables import (
+    LOG,
+    METADATA,
+    METADATA_FILE,
+    refuse_table_inside,
+    table_files,
+)
 from coincide.model.errors import DataError
 
 FILENAME = "filename"
@@ -137,7 +143,8 @@ class ParquetFiles:
         if told:
             raise DataError(
                 f"{self.side}: only the table's log tells {' and '.join(told)}, and Spark reads the"
-                " files alone. Read the table by Spark and use correlate, or join in one process."
+                " files alone. Work in one process (--engine local), or read the table by Spark and"
+                " use correlate."
             )
 
     @contextmanager
@@ -291,6 +298,8 @@ def _visible_here(side: str, folder: str, above: frozenset[str] = frozenset()) -
         for entry in entries:
             if entry.name == LOG and entry.is_dir():
                 refuse_table_inside(side, folder)
+            if entry.name.endswith(METADATA_FILE) and os.path.basename(folder) == METADATA:
+                refuse_table_inside(side, os.path.dirname(folder), "an Iceberg")
             if entry.name.startswith(HIDDEN):
                 continue
             if not entry.is_dir():

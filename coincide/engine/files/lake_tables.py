@@ -20,7 +20,7 @@ from coincide.model.extras import LAKE, require
 
 LOG = "_delta_log"
 """The folder in which Delta says which files are rows of a table."""
-_METADATA = "metadata"
+METADATA = "metadata"
 METADATA_FILE = ".metadata.json"
 """How the names of Iceberg's files end that say the same."""
 _LOCAL = re.compile("^(?:file:/*)?/(?=[^/])")
@@ -44,19 +44,19 @@ def table_files(side: str, filesystem: fs.FileSystem, path: str) -> TableFiles |
         return _of_iceberg(side, path)
     if os.path.isdir(os.path.join(path, LOG)):
         return delta_files(side, path)
-    told = glob(os.path.join(escape(path), _METADATA, f"*{METADATA_FILE}"))
+    told = glob(os.path.join(escape(path), METADATA, f"*{METADATA_FILE}"))
     return _of_iceberg(side, _current(side, path, told)) if told else None
 
 
-def refuse_table_inside(side: str, folder: str) -> None:
-    """Refuse a folder that holds a Delta table: files that its log has removed lie there, too."""
+def refuse_table_inside(side: str, folder: str, kind: str = "a Delta") -> None:
+    """Refuse a folder that holds a table: files that its log has removed lie there, too."""
     raise DataError(
-        f"{side}: {folder} is a Delta table, which lies in the folder that you name. Name the table."
+        f"{side}: {folder} is {kind} table, which lies in the folder that you name. Name the table."
     )
 
 
 def _refuse_remote(side: str, filesystem: fs.FileSystem, path: str) -> None:
-    log, metadata = filesystem.get_file_info([f"{path}/{LOG}", f"{path}/{_METADATA}"])
+    log, metadata = filesystem.get_file_info([f"{path}/{LOG}", f"{path}/{METADATA}"])
     folder = fs.FileType.Directory
     kind = "a Delta table" if log.type == folder else None
     if kind is None and metadata.type == folder:
@@ -133,17 +133,16 @@ def _check_some(side: str, kind: str, path: str, paths: list[str]) -> None:
 
 def _current(side: str, path: str, told: list[str]) -> str:
     """The metadata of a table as it is now: with a catalog, no file in the folder says which that is."""
-    hint = os.path.join(path, _METADATA, "version-hint.text")
+    hint = os.path.join(path, METADATA, "version-hint.text")
     if os.path.exists(hint):
         with open(hint, encoding="utf-8") as file:
             version = file.read().strip()
-        named = [
-            each
-            for each in told
-            if os.path.basename(each).split(".")[0] in (version, f"v{version}")
-        ]
-        if len(named) == 1:
-            return named[0]
+        numbers = {os.path.basename(each).split(".")[0].removeprefix("v"): each for each in told}
+        # A writer tells the version after it has written it, so the next one may be there.
+        while version.isdecimal() and str(int(version) + 1) in numbers:
+            version = str(int(version) + 1)
+        if version in numbers:
+            return numbers[version]
     if len(told) == 1:
         return told[0]
     newest = max(told, key=os.path.getmtime)

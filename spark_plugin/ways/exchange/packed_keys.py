@@ -71,7 +71,7 @@ def edges_of(
         table = files.read(Parts.whole(places.take(np.array([group]))), rows.needed, threads=True)
         try:
             times = rows.times_of(rows.read(table)[0])
-        except DataError:  # invalid rows, of which tasks tell
+        except DataError:  # tasks tell of invalid rows
             continue
         sample.append(times[:: 1 + times.size // _SAMPLE])
     times = np.sort(np.concatenate(sample))

@@ -88,7 +88,7 @@ def _planned_files(files: ParquetFiles, arguments: BorderArguments, tasks: int) 
 def _readable(files: ParquetFiles, arguments: BorderArguments) -> ReadingFiles:
     """Files that PyArrow reads as Spark does."""
     names = arguments.columns
-    footers = read_footers(files, [arguments.streams[0], arguments.time])
+    footers = read_footers(files, [arguments.streams[0], arguments.time], names)
     check_present(files.side, file_schemas(files, footers), names)
     schema = footers[0].schema
     columns = ReadingColumns.of(schema, arguments)
