@@ -19,6 +19,7 @@ from coincide import (
     within,
 )
 from coincide.command_line import run
+from coincide.command_line.spark import refuse_delta
 from tests.engine.test_lake_tables import delta, events
 from tests.helpers.rows import in_order
 
@@ -60,3 +61,18 @@ def test_the_command_reads_a_delta_table_on_spark(
     assert "slice of row groups" in capsys.readouterr().out
     assert run([*words, "--engine", "spark", "--way", "exchange", "--overwrite"]) == 2
     assert "only the table's log tells name" in capsys.readouterr().err
+
+
+@pytest.mark.spark
+def test_a_delta_table_elsewhere_is_not_read_as_its_files(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    (tmp_path / "t" / "_delta_log").mkdir(parents=True)
+    (tmp_path / "files").mkdir()
+    for uri in (f"file://{tmp_path}/t", f"file://{tmp_path}/t/"):
+        with pytest.raises(
+            DataError, match=r"left: file:.* is a Delta table, and only those of this"
+        ):
+            refuse_delta(spark, "left", uri)
+    refuse_delta(spark, "left", f"file://{tmp_path}/files")
+    refuse_delta(spark, "left", "nowhere://bucket/t")  # no file system: Spark says so
