@@ -61,6 +61,8 @@ def told_by_folders(
 
 
 def _is_read(kind: T.DataType) -> bool:
+    if isinstance(kind, T.DecimalType):  # with places behind the point Spark gives other values
+        return kind.scale == 0
     return type(kind) in _READERS and (not isinstance(kind, T.StringType) or kind == T.StringType())
 
 

@@ -484,5 +484,7 @@ def test_empty_lists_have_the_types_of_the_other_side(how: Any, at: list[Any]) -
         found = correlate_tables(left, right, condition, **names)
         given = [typed if each is none else pa.Table.from_pydict(each) for each in (left, right)]
         assert found.to_pydict() == correlate_tables(*given, condition, **names).to_pydict()
+        where = correlate_tables(left, right, condition, where="left_at <= right_at", **names)
+        assert where.to_pydict() == found.to_pydict()
     with pytest.raises(SchemaError, match="at must be a timestamp"):  # nulls are no empty lists
         correlate_tables(some, {"id": [1], "key": ["x"], "at": [None]}, condition, **names)

@@ -204,11 +204,11 @@ def _split(columns: list[pa.Array], parts: Sequence[list[str]]) -> Iterator[list
 
 def with_known_columns(tables: Sequence[pa.Table], arguments: P) -> tuple[P, list[pa.Table]]:
     """The arguments of a join once its columns are known, and the tables, times and keys of like types."""
-    arguments = arguments.settled(tables[0].schema, tables[-1].schema)
     keys = arguments.keys, arguments.right_keys
     clocks = (list(names.clocks) for names in arguments.times)
     typed = [own + by for own, by in zip(clocks, keys, strict=True)]
     tables = with_types_when_empty(tables, typed)
+    arguments = arguments.settled(tables[0].schema, tables[-1].schema)
     schemas = with_like_keys([table.schema for table in tables], *keys)
     return arguments, [as_schema(*each) for each in zip(tables, schemas, keys, strict=False)]
 

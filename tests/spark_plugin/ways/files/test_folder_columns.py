@@ -268,9 +268,12 @@ def test_sequences_by_columns_of_folders(
     assert lists_in_order(found.toArrow()) == lists_in_order(expected)
 
 
-def test_a_type_of_folders_that_spark_alone_reads(spark: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["binary", "decimal(20,2)"])
+def test_a_type_of_folders_that_spark_alone_reads(
+    spark: SparkSession, tmp_path: Path, kind: str
+) -> None:
     written(tmp_path / "1", events(1), "part", "text")
-    schema = "id bigint, min_time bigint, max_time bigint, part binary, text string"
+    schema = f"id bigint, min_time bigint, max_time bigint, part {kind}, text string"
     frame = spark.read.schema(schema).parquet(str(tmp_path / "1"))
     assert plain_read(frame, ["id", "part"]) is None
     read = plain_read(frame, ["id", "text"])
