@@ -32,6 +32,9 @@ from spark_plugin.tasks.borders import CrossingTask
 from spark_plugin.tasks.broadcast import BroadcastTask, PartialTask
 from spark_plugin.tasks.exchange import SliceTask
 from spark_plugin.tasks.file_slices import FileTask, SliceReport
+from spark_plugin.tasks.packed_borders import PackedCrossingTask
+from spark_plugin.tasks.packed_keys import KeyPackTask
+from spark_plugin.tasks.packed_transitions import PackedTransitionTask
 from spark_plugin.tasks.packing import PackTask
 from spark_plugin.tasks.transitions import TransitionTask
 from tests.helpers.border_tables import NAMES, least_last, random_queries, random_readings
@@ -111,6 +114,18 @@ class DyingTransitionTask(Dying, TransitionTask):
     """The task of region transitions, on a worker that dies."""
 
 
+class DyingKeyPackTask(Dying, KeyPackTask):
+    """What packs rows of files by key, on a worker that dies."""
+
+
+class DyingPackedCrossingTask(Dying, PackedCrossingTask):
+    """The task of border crossings of packs, on a worker that dies."""
+
+
+class DyingPackedTransitionTask(Dying, PackedTransitionTask):
+    """The task of region transitions of packs, on a worker that dies."""
+
+
 class DiesAfterWriting(FileTask):
     """As its base, but the first worker that has written a file is killed before it can say so."""
 
@@ -130,13 +145,14 @@ def pairs_of(table: pa.Table) -> list[list[int]]:
 
 def run(master: str) -> None:
     """In a process of its own: join, and print the pairs and the counters."""
-    import spark_plugin.frames.borders as borders
-    import spark_plugin.frames.transitions as dwells
+    import spark_plugin.ways.borders as borders
     import spark_plugin.ways.broadcast.join as broadcast
     import spark_plugin.ways.choosing as choosing
     import spark_plugin.ways.exchange.join as exchange
+    import spark_plugin.ways.exchange.packed_keys as packed_keys
     import spark_plugin.ways.files.join as direct
     import spark_plugin.ways.limits as limits
+    import spark_plugin.ways.transitions as dwells
     from spark_plugin.cluster.session import local_session
     from tests.helpers.joins import plan_correlation
 
@@ -146,6 +162,9 @@ def run(master: str) -> None:
     broadcast.PartialTask = DyingPartialTask  # type: ignore[misc]
     borders.CrossingTask = DyingCrossingTask  # type: ignore[misc]
     dwells.TransitionTask = DyingTransitionTask  # type: ignore[misc]
+    packed_keys.KeyPackTask = DyingKeyPackTask  # type: ignore[misc]
+    borders.PackedCrossingTask = DyingPackedCrossingTask  # type: ignore[misc]
+    dwells.PackedTransitionTask = DyingPackedTransitionTask  # type: ignore[misc]
     direct.FileTask = DiesAfterWriting  # type: ignore[misc]
     environment = {f"spark.executorEnv.{name}": os.environ[name] for name in (MARKER, "PYTHONPATH")}
     spark = local_session(master, "coincide-faults", **environment)
@@ -190,6 +209,15 @@ def run(master: str) -> None:
     found = border_crossings(readings, QUERIES, options=options, report=report, **BORDERS)
     answer["crossings"] = in_order(found.toArrow()), report.summary().events
     answer["transitions"] = in_order(transitions(found, **DWELL).toArrow())
+    report = BorderReport()
+    pq.write_table(READINGS, "readings.parquet", row_group_size=50)
+    packed = spark.read.parquet("readings.parquet")
+    found = border_crossings(packed, QUERIES, options=options, report=report, **BORDERS)
+    whole = found.toArrow()
+    answer["packed crossings"] = in_order(whole), report.summary().events
+    pq.write_table(whole, "crossings.parquet", row_group_size=50)
+    found = transitions(spark.read.parquet("crossings.parquet"), **DWELL)
+    answer["packed transitions"] = in_order(found.toArrow())
     answer["executors"] = spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size()
     paths = [Path(f"{seed}.parquet") for seed in (1, 2)]
     for seed, path in enumerate(paths, 1):
@@ -213,7 +241,8 @@ def test_a_killed_worker_changes_nothing(master: str, java_home: str, tmp_path: 
     )  # fmt: skip
     assert finished.returncode == 0, finished.stderr[-3000:]
     killed = ("Slice", "Pack", "Cell", "CellPack", "Histogram", "Broadcast", "Partial", "Crossing")
-    for task in (*killed, "Transition"):
+    packed = "KeyPack", "PackedCrossing", "PackedTransition"
+    for task in (*killed, *packed, "Transition"):
         assert int((tmp_path / f"killed-Dying{task}Task").read_text()) > 0
     told = next(line for line in finished.stdout.splitlines() if line.startswith("answer "))
     answer = json.loads(told.removeprefix("answer "))
@@ -232,6 +261,8 @@ def test_a_killed_worker_changes_nothing(master: str, java_home: str, tmp_path: 
     crossings = border_crossing_tables(least_last(READINGS), QUERIES, **BORDERS)
     assert answer["crossings"] == [in_order(crossings), crossings.num_rows]
     assert answer["transitions"] == in_order(transition_tables(crossings, **DWELL))
+    assert answer["packed crossings"] == answer["crossings"]
+    assert answer["packed transitions"] == answer["transitions"]
     assert answer["executors"] == (3 if "cluster" in master else 1)
     given_up = Path((tmp_path / "killed-file").read_text())
     files = [path.name for path in (tmp_path / "out").glob("*.parquet")]
