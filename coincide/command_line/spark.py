@@ -18,9 +18,8 @@ from coincide.command_line.problems import Problem, explain
 from coincide.engine.files.arrow_inputs import ArrowInput
 from coincide.engine.files.credentials import NOT_FOR_SPARK, holds_settings
 from coincide.engine.files.footers import read_footers
-from coincide.engine.files.lake_tables import LOG
 from coincide.engine.files.source import path_columns
-from coincide.model.errors import DataError, SchemaError
+from coincide.model.errors import SchemaError
 from coincide.model.units import NANOSECONDS_PER_UNIT
 from spark_plugin.cluster.connect import context_of
 from spark_plugin.cluster.session import active_session, local_session
@@ -154,11 +153,13 @@ def spark_frame(
 def _parquet(
     spark: SparkSession, given: ArrowInput, columns: list[str], types: Mapping[str, pa.DataType]
 ) -> DataFrame:
+    from spark_plugin.frames.delta_reads import refuse_elsewhere
+
     source = given.source
     if source.is_uri:
         if holds_settings(source.text):
             raise Problem(f"{source.side}: {source.text} {NOT_FOR_SPARK}")
-        refuse_delta(spark, source.side, source.text)
+        refuse_elsewhere(spark, source.side, source.text)
         return spark.read.parquet(source.text)
     source.found.check_held(columns)
     # Spark has no nanoseconds: it reads such columns as integers, if a setting says so.
@@ -179,21 +180,6 @@ def _parquet(
     } | {field.name: _nothing(source.side, field) for field in unknown}
     # Spark Connect refuses to change no column.
     return frame.withColumns(changed) if changed else frame
-
-
-def refuse_delta(spark: SparkSession, side: str, uri: str) -> None:
-    """Refuse a Delta table that lies elsewhere: Spark would read files that it has removed, too."""
-    from spark_plugin.cluster.spark_errors import SPARK_ERRORS
-
-    if context_of(spark) is None:
-        return
-    log = spark._jvm.org.apache.hadoop.fs.Path(f"{uri.rstrip('/')}/{LOG}")  # type: ignore[union-attr]
-    with suppress(*SPARK_ERRORS):  # Spark says it again as it reads
-        if log.getFileSystem(spark._jsc.hadoopConfiguration()).exists(log):
-            raise DataError(
-                f"{side}: {uri} is a Delta table, and only those of this machine are read. Read it by"
-                " Spark and use correlate."
-            )
 
 
 def _refuse_beyond_microseconds(given: ArrowInput, needed: pa.Schema) -> None:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import pyarrow as pa
+from pyspark.sql import SparkSession
 
 from coincide.engine.files.file_constants import NO_CONSTANTS
-from coincide.engine.files.lake_tables import TableFiles, delta_files
-from coincide.model.errors import CoincideError
+from coincide.engine.files.lake_tables import LOG, TableFiles, delta_files
+from coincide.model.errors import CoincideError, DataError
+from spark_plugin.cluster.connect import context_of
+from spark_plugin.cluster.spark_errors import SPARK_ERRORS
 
 _log = logging.getLogger("coincide")
 _DELTA = "org.apache.spark.sql.delta."
@@ -52,3 +56,16 @@ def _is_plain(values: pa.ChunkedArray) -> bool:
     if types.is_string(kind):
         return "" not in values.to_pylist()  # a null to some
     return bool(types.is_integer(kind) or types.is_date32(kind) or types.is_boolean(kind))
+
+
+def refuse_elsewhere(spark: SparkSession, side: str, uri: str) -> None:
+    """Refuse a Delta table on another machine: read as Parquet, it has files that it has removed, too."""
+    if context_of(spark) is None:
+        return
+    log = spark._jvm.org.apache.hadoop.fs.Path(f"{uri.rstrip('/')}/{LOG}")  # type: ignore[union-attr]
+    with suppress(*SPARK_ERRORS):  # Spark says it again as it reads
+        if log.getFileSystem(spark._jsc.hadoopConfiguration()).exists(log):
+            raise DataError(
+                f"{side}: {uri} is a Delta table, and only those of this machine are read. Read it by"
+                " Spark and use correlate."
+            )

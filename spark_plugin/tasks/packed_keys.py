@@ -18,7 +18,7 @@ from coincide.model.ordering import stable_order
 from spark_plugin.tasks.blobs import blob_of, column_of, packed, unpacked
 from spark_plugin.tasks.connection import begin_task
 from spark_plugin.tasks.packed_files import of_bounded_bytes
-from spark_plugin.tasks.packing import EVENTS, runs_of
+from spark_plugin.tasks.packing import EVENTS, at_once, runs_of
 from spark_plugin.tasks.wire import LABEL
 
 SLICE, TOLD = "slice", "told"
@@ -29,8 +29,6 @@ WHOLE = -1
 """In place of the slice of a pack that is not cut by time. It comes before all slices."""
 _MANY = 2
 """How many times its share of rows a bucket has that is cut by time."""
-_BATCH_BYTES = 4 << 20
-"""Bytes of packs that are handed on at once."""
 LATEST = "latest"
 """Name of a number that goes to all buckets: a positive time, or 0 where there are no rows."""
 
@@ -143,27 +141,19 @@ class KeyPackTask:
                     rows, counts = self.rows.read(given)
                     told = of_all([told, counts])
                     for part in of_bounded_bytes(rows):
-                        yield from self._packs(part.combine_chunks())
+                        yield from map(self._batch, at_once(self._packs(part.combine_chunks())))
         yield self._told(told)
 
-    def _packs(self, rows: pa.Table) -> Iterator[pa.RecordBatch]:
-        """Packs of rows, some at once."""
+    def _packs(self, rows: pa.Table) -> Iterator[tuple[int, pa.Buffer]]:
+        """Packs of rows, each with its cell."""
         keys = [one_array(rows.column(name)) for name in self.rows.keys]
         buckets, slices = self.cells.cells_of(keys, self.rows.times_of(rows))
         cells = buckets * (self.cells.slices + 1) + slices - WHOLE
         order = stable_order(cells)
         rows, cells = rows.take(pa.array(order)), cells[order]
-        gathered: list[tuple[int, pa.Buffer]] = []
-        size = 0
         for run in runs_of(cells):
             for blob in packed(rows.slice(run.start, run.stop - run.start)):
-                gathered.append((int(cells[run.start]), blob))
-                size += blob.size
-                if size >= _BATCH_BYTES:
-                    yield self._batch(gathered)
-                    gathered, size = [], 0
-        if gathered:
-            yield self._batch(gathered)
+                yield int(cells[run.start]), blob
 
     def _batch(self, packs: list[tuple[int, pa.Buffer]]) -> pa.RecordBatch:
         cells, blobs = zip(*packs, strict=True)

@@ -47,6 +47,20 @@ G = TypeVar("G")
 """What tells a group of rows from others."""
 
 
+def at_once(packs: Iterable[tuple[G, pa.Buffer]]) -> Iterator[list[tuple[G, pa.Buffer]]]:
+    """Packs, each with its group, that are handed on at once."""
+    gathered: list[tuple[G, pa.Buffer]] = []
+    size = 0
+    for group, events in packs:
+        gathered.append((group, events))
+        size += events.size
+        if size >= _BATCH_BYTES:
+            yield gathered
+            gathered, size = [], 0
+    if gathered:
+        yield gathered
+
+
 @dataclass(frozen=True)
 class Packing(ABC, Generic[G]):
     """Packs rows of one side on the wire, each group of rows by itself."""
@@ -62,16 +76,7 @@ class Packing(ABC, Generic[G]):
 
     def batches(self, tables: Iterable[pa.Table]) -> Iterator[pa.RecordBatch]:
         """The packs of some tables, each with what tells its group."""
-        gathered: list[tuple[G, pa.Buffer]] = []
-        size = 0
-        for group, events in self._packs_of_all(tables):
-            gathered.append((group, events))
-            size += events.size
-            if size >= _BATCH_BYTES:
-                yield self.batch_of(gathered)
-                gathered, size = [], 0
-        if gathered:
-            yield self.batch_of(gathered)
+        yield from map(self.batch_of, at_once(self._packs_of_all(tables)))
 
     def packs(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[G, pa.Buffer]]:
         """Packs of rows, each with its group."""

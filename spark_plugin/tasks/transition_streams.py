@@ -13,6 +13,7 @@ from coincide.engine.events.rows import Gather
 from coincide.engine.events.schemas import Ids, narrow_type
 from coincide.engine.transitions.arguments import EventColumns
 from coincide.engine.transitions.crossing_rows import Batch, check_exact, decided, told_times
+from coincide.model.ordering import stable_order
 from coincide.model.transitions import (
     NONE,
     Crossings,
@@ -38,11 +39,12 @@ def decided_events(last: Batch | None, new: Batch, columns: EventColumns) -> Dec
     """What events decide, in any order, none of which is before the last ones of their query and stream."""
     events = Batch.joined([*([] if last is None else [last]), new])
     keys = _numbers(events.ids)
-    order = np.lexsort((events.crossings.max_time, events.crossings.kind,
-                        events.crossings.latest, keys))  # fmt: skip
-    events, keys = events.rows(order), keys[order]
     crossings = events.crossings
-    order = alternating_order(keys, crossings.latest, crossings.kind, NONE)
+    order = stable_order(crossings.max_time)
+    order = order[stable_order(crossings.kind[order].astype(np.int64))]
+    order = order[stable_order(crossings.latest[order], keys[order])]
+    keys = keys[order]
+    order = order[alternating_order(keys, crossings.latest[order], crossings.kind[order], NONE)]
     events = events.rows(order)
     step = decided(keys, events.crossings, columns, events, np.arange(len(events)))
     events = step.of(events)

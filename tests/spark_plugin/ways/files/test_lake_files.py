@@ -19,7 +19,7 @@ from coincide import (
     within,
 )
 from coincide.command_line import run
-from coincide.command_line.spark import refuse_delta
+from spark_plugin.frames.delta_reads import refuse_elsewhere
 from tests.engine.test_lake_tables import delta, events
 from tests.helpers.rows import in_order
 
@@ -73,6 +73,6 @@ def test_a_delta_table_elsewhere_is_not_read_as_its_files(
         with pytest.raises(
             DataError, match=r"left: file:.* is a Delta table, and only those of this"
         ):
-            refuse_delta(spark, "left", uri)
-    refuse_delta(spark, "left", f"file://{tmp_path}/files")
-    refuse_delta(spark, "left", "nowhere://bucket/t")  # no file system: Spark says so
+            refuse_elsewhere(spark, "left", uri)
+    refuse_elsewhere(spark, "left", f"file://{tmp_path}/files")
+    refuse_elsewhere(spark, "left", "nowhere://bucket/t")  # no file system: Spark says so
