@@ -15,7 +15,7 @@ from coincide.command_line.event_inputs import (
 )
 from coincide.command_line.problems import Problem, tell_closed
 from coincide.command_line.progress import Progress
-from coincide.command_line.requests import InProcess, Request, checked
+from coincide.command_line.requests import WAYS, InProcess, Request, checked
 from coincide.command_line.summary import Counted, not_counted
 from coincide.engine.borders.arguments import QUERIES, READINGS, BorderArguments
 from coincide.engine.borders.monitor import BorderMonitor
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from spark_plugin.frames.borders import BorderPlan
 
 
-_WAYS = ("auto", "files", "exchange")
 _OPTIONS = (
     "first", "pass_through", "interpolate", "processing", "invalid", "unit", "tick", "backend",
     "batch_events", "threads", "closed",
@@ -89,7 +88,7 @@ class BorderRequest(Request):
 
 def request(**words: Any) -> BorderRequest:
     """Check what was typed and make a request of it. Keywords are the options of `coincide borders`."""
-    check_choice("way", words["way"], _WAYS)
+    check_choice("way", words["way"], WAYS)
     given: dict[str, Any] = {name: words[name] for name in _OPTIONS}
     stream = None if words["stream"] == "-" else words["stream"]
     margins = numbers("--hysteresis", words["hysteresis"])

@@ -56,6 +56,10 @@ class OnSpark(NamedTuple):
     rows: int | None = None
 
 
+WAYS = ("auto", "files", "exchange")
+"""Ways on Spark of what is searched stream by stream."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Request(Place, ABC):
     """One run of a command: where it reads and writes, on which engine, and what is done there.

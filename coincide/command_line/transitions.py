@@ -15,7 +15,7 @@ from coincide.command_line.event_inputs import (
 )
 from coincide.command_line.problems import Problem
 from coincide.command_line.progress import Progress
-from coincide.command_line.requests import InProcess, Request, checked
+from coincide.command_line.requests import WAYS, InProcess, Request, checked
 from coincide.command_line.summary import Counted, not_counted
 from coincide.engine.events.schemas import plain_schema
 from coincide.engine.events.ticks import written_time
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from coincide.command_line.requests import OnSession
 
 Types = dict[str, pa.DataType]
-_WAYS = ("auto", "files", "exchange")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,7 +101,7 @@ class TransitionRequest(Request):
 
 def request(**words: Any) -> TransitionRequest:
     """Check what was typed and make a request of it. Keywords are the options of `coincide transitions`."""
-    check_choice("way", words["way"], _WAYS)
+    check_choice("way", words["way"], WAYS)
     plain = ("confidence", "query", "event", "repeated")
     arguments = TransitionArguments(
         duration("--within", words["within"]), time=names("--time", [words["time"]]),
