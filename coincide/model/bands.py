@@ -13,7 +13,6 @@ from coincide.model.condition import Window
 from coincide.model.probability import (
     DECISION_SLACK,
     highest_probability,
-    one_sided_probability,
     window_probability,
 )
 from coincide.model.units import TIME_LIMIT
@@ -38,6 +37,8 @@ _FAR = np.int64(2**63 - 2)
 _HALF_FAR = 2**62 - 2
 _NONE = -1
 _RELATIVE_ERROR = 1e-12
+_ONE_END, _BOTH_ENDS = np.True_, np.False_
+"""Values of `one_sided`. True and False of Python's own are types to Numba, which compiles for each."""
 
 
 def band_table(left: ShapeClasses, right: ShapeClasses, window: Window) -> np.ndarray:
@@ -113,7 +114,7 @@ def _fill_band(band, a1, b1, a2, b2, lo, hi, confidence):
     certain = min(threshold + distance, 1.0)
     inner_lo, inner_hi = _all_qualify(a1, b1, a2, b2, lo, hi, certain)
     if hi - lo - b1 >= b2 or (a1 == b1 and a2 == b2):
-        outer_lo, outer_hi = _corner_hull(a1, b1, a2, b2, lo, hi, threshold - distance, False)
+        outer_lo, outer_hi = _corner_hull(a1, b1, a2, b2, lo, hi, threshold - distance, _BOTH_ENDS)
     else:
         outer_lo, outer_hi = _narrow_hull(a1, b1, a2, b2, lo, hi, threshold - distance)
     if outer_lo > outer_hi:
@@ -140,7 +141,7 @@ def _all_qualify(a1, b1, a2, b2, lo, hi, threshold):
     lowest, highest = -_FAR, _FAR
     for l1 in (a1, b1):
         for l2 in (a2, b2):
-            low, high = _qualifying_range(l1, l2, lo, hi, threshold, False)
+            low, high = _qualifying_range(l1, l2, lo, hi, threshold, _BOTH_ENDS)
             lowest, highest = max(lowest, low), min(highest, high)
     return lowest, highest
 
@@ -165,7 +166,7 @@ def _corner_hull(a1, b1, a2, b2, lo, hi, threshold, one_sided):
 @compiled
 def _narrow_hull(a1, b1, a2, b2, lo, hi, threshold):
     """As `_corner_hull`, for windows narrower than the lengths: two valid bounds, the tighter wins."""
-    low, high = _corner_hull(a1, b1, a2, b2, lo, hi, threshold, True)
+    low, high = _corner_hull(a1, b1, a2, b2, lo, hi, threshold, _ONE_END)
     share = 1.0
     if b1 > 0:
         share *= float(a1) / float(b1)
@@ -176,7 +177,7 @@ def _narrow_hull(a1, b1, a2, b2, lo, hi, threshold):
     if scaled <= 0.0:
         return low, high
     # P(l1, l2) <= P(b1, b2) * (b1 * b2) / (l1 * l2): the mean over a window grown to the largest.
-    scaled_low, scaled_high = _qualifying_range(b1, b2, lo, hi, scaled, False)
+    scaled_low, scaled_high = _qualifying_range(b1, b2, lo, hi, scaled, _BOTH_ENDS)
     if scaled_low > scaled_high:
         scaled_low, scaled_high = lo + hi, lo + hi
     scaled_low = max(scaled_low, -_FAR + 1) - 1
@@ -218,6 +219,5 @@ def _steps_out(l1, l2, lo, hi, threshold, one_sided, start):
 
 @compiled
 def _probability(s, l1, l2, lo, hi, one_sided):
-    if one_sided:
-        return one_sided_probability(s, l1, l2, hi)
-    return window_probability(s, l1, l2, lo, hi)
+    # Before s - l2 no difference can lie, so that what is taken away there is 0.
+    return window_probability(s, l1, l2, s - l2 if one_sided else lo, hi)

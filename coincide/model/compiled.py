@@ -252,6 +252,13 @@ def either(function: Callable[..., Any]) -> Any:
     return register_jitable(error_model="numpy", **BORROWING)(function)
 
 
+def read_only(values: np.ndarray) -> np.ndarray:
+    """The same array, read only as Arrow's are: to Numba what can be written has another type."""
+    view = values.view()
+    view.flags.writeable = False
+    return view
+
+
 @compiled(forceinline=True)
 def copy_into(target, source):
     """Copy an array, or a slice, over another of its length: one dimension."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from coincide.model.compiled import compiled
+from coincide.model.compiled import compiled, read_only
 from coincide.model.packed_order import Digits, packed_order
 
 _FEW = 2048
@@ -22,7 +22,7 @@ def stable_order(keys: np.ndarray, group: np.ndarray | None = None, threads: int
 
     With a group, int64 from 0, as ``np.lexsort((keys, group))``.
     """
-    keys = np.ascontiguousarray(keys)
+    keys = read_only(np.ascontiguousarray(keys))
     if ascends(keys):
         return np.arange(keys.size) if group is None else stable_order(group, threads=threads)
     if group is None:
@@ -30,7 +30,7 @@ def stable_order(keys: np.ndarray, group: np.ndarray | None = None, threads: int
             return np.argsort(keys, kind="stable")
         digits = Digits.of(keys, keys[:0]) if keys.size >= _MANY else None
         return _by_digits(keys) if digits is None else packed_order(keys, keys[:0], digits, threads)
-    group = np.ascontiguousarray(group)
+    group = read_only(np.ascontiguousarray(group))
     if (digits := Digits.of(keys, group)) is not None:
         return packed_order(keys, group, digits, threads)
     order = stable_order(keys, threads=threads)

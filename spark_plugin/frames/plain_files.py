@@ -52,27 +52,37 @@ def _found(side: EventFrame) -> Files | None:
 def found_files(
     frame: DataFrame, called: str, needed: Sequence[str], ranged: Sequence[str]
 ) -> Files | None:
-    """The files that a DataFrame only reads, whose footers have the ranges of some columns."""
-    read = plain_read(frame, needed)
-    if read is None:
-        return None
-    kinds = {field.name: field.dataType for field in frame.schema.fields}
+    """`files_read`, or None where Spark has to read the files."""
     try:
-        files = replace(local_files(called, read.paths), names=read.names)
-        stamps = [name for name in needed if isinstance(kinds[name], _STAMPS)]
-        footers = read_footers(files, list(dict.fromkeys([*stamps, *ranged])), needed)
-        schemas = file_schemas(files, footers)
-        check_present(called, schemas, needed)
-        if not set(needed) <= set(footers[0].schema.names):
-            raise NotDirect("files have no column of this name.")
-        check_alike(called, schemas, needed)
-        for path, footer in zip(files.paths, footers, strict=True):
-            check_readable(f"{called}: {path}", footer, needed)
-        refuse_beyond_microseconds(files, footers, stamps, "read it by another way")
-        _check_types(footers[0], {name: kinds[name] for name in needed})
+        return files_read(frame, called, needed, ranged)
     except CoincideError as closed:  # Spark reads it, and says what is wrong
         _log.debug("Spark reads the files of %s: %s", called, closed)
         return None
+
+
+def files_read(
+    frame: DataFrame, called: str, needed: Sequence[str], ranged: Sequence[str]
+) -> Files:
+    """The files that a DataFrame only reads, whose footers have the ranges of some columns.
+
+    An error says why Spark has to read them.
+    """
+    read = plain_read(frame, needed)
+    if read is None:
+        raise NotDirect(f"{called} must be nothing but a read of Parquet files of this machine.")
+    kinds = {field.name: field.dataType for field in frame.schema.fields}
+    files = replace(local_files(called, read.paths), names=read.names)
+    stamps = [name for name in needed if isinstance(kinds[name], _STAMPS)]
+    footers = read_footers(files, list(dict.fromkeys([*stamps, *ranged])), needed)
+    schemas = file_schemas(files, footers)
+    check_present(called, schemas, needed)
+    if not set(needed) <= set(footers[0].schema.names):
+        raise NotDirect("files have no column of this name.")
+    check_alike(called, schemas, needed)
+    for path, footer in zip(files.paths, footers, strict=True):
+        check_readable(f"{called}: {path}", footer, needed)
+    refuse_beyond_microseconds(files, footers, stamps, "read it by another way")
+    _check_types(footers[0], {name: kinds[name] for name in needed})
     return PlannedFiles.of(files, plain_schema(footers[0].schema), footers), footers
 
 

@@ -31,7 +31,7 @@ from spark_plugin.tasks.wire import on_the_wire
 
 
 @dataclass(frozen=True)
-class ReadingRows(KeyRows):
+class ReadingKeyRows(KeyRows):
     """Makes readings of the rows of files; `kind` is the type in which streams cross."""
 
     columns: ReadingColumns
@@ -76,7 +76,7 @@ class PackedCrossingTask(CountingTask):
 
     counted: ClassVar[tuple[str, ...]] = COUNTED
 
-    rows: ReadingRows
+    rows: ReadingKeyRows
     cells: Cells
     arguments: BorderArguments
     queries: ShippedQueries

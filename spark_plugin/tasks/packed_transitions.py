@@ -27,7 +27,7 @@ _BATCH_ROWS = 1 << 16
 
 
 @dataclass(frozen=True)
-class CrossingRows(KeyRows):
+class CrossingKeyRows(KeyRows):
     """Makes events of the rows of files; `kinds` are the types in which query and stream cross."""
 
     columns: EventColumns
@@ -89,7 +89,7 @@ class PackedTransitionTask(CountingTask):
 
     counted: ClassVar[tuple[str, ...]] = COUNTED
 
-    rows: CrossingRows
+    rows: CrossingKeyRows
     cells: Cells
     until: int | None
     names: tuple[str, ...] = ()

@@ -25,7 +25,7 @@ from spark_plugin.frames.keyed_rows import check_frame
 from spark_plugin.frames.output_columns import check_distinct_names
 from spark_plugin.frames.plain_files import found_files
 from spark_plugin.tasks.borders import CrossingTask, ShippedQueries
-from spark_plugin.tasks.packed_borders import PackedCrossingTask, ReadingRows
+from spark_plugin.tasks.packed_borders import PackedCrossingTask, ReadingKeyRows
 from spark_plugin.ways.exchange.packed_keys import (
     ROWS_BY_SPARK,
     described,
@@ -96,7 +96,7 @@ def plan_packed_crossings(
     Refused, by `NotDirect`, if a stream could have more rows than a task should hold.
     """
     stream = columns.arguments.stream
-    rows = ReadingRows(found.columns, wire_kind(kinds[0]))
+    rows = ReadingKeyRows(found.columns, wire_kind(kinds[0]))
     cells = plan_cells(spark, found.files, found.footers, rows, has_keys=stream is not None)
 
     def new_task(columns: ReadingColumns, queries: ShippedQueries) -> PackedCrossingTask:

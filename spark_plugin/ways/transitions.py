@@ -18,9 +18,9 @@ from spark_plugin.cluster.worker_python import check_workers
 from spark_plugin.frames.columns import wire_kind
 from spark_plugin.frames.keyed_rows import OperatorPlan, check_frame
 from spark_plugin.frames.output_columns import check_distinct_names
-from spark_plugin.frames.plain_files import found_files
+from spark_plugin.frames.plain_files import files_read
 from spark_plugin.frames.transitions import RESULT_WORDS, CrossingFrame
-from spark_plugin.tasks.packed_transitions import CrossingRows, PackedTransitionTask
+from spark_plugin.tasks.packed_transitions import CrossingKeyRows, PackedTransitionTask
 from spark_plugin.tasks.transitions import TransitionTask
 from spark_plugin.ways.exchange.packed_keys import (
     ROWS_BY_SPARK,
@@ -31,9 +31,6 @@ from spark_plugin.ways.exchange.packed_keys import (
 
 _log = logging.getLogger("coincide")
 TransitionPlan = OperatorPlan[TransitionSummary]
-
-
-_NO_FILES = f"{SIDE} must be nothing but Parquet files of types that PyArrow reads as Spark does."
 
 
 def plan_transitions(
@@ -79,21 +76,20 @@ def _packed(
 ) -> TransitionPlan:
     """Transitions of events that are nothing but files; refused if Spark has to read them."""
     spark, arguments = events.sparkSession, given.columns.arguments
-    found = None
-    if not is_accelerated(spark):
-        found = found_files(events, SIDE, arguments.columns, arguments.clocks)
-    if found is None:
-        raise NotDirect(_NO_FILES)
-    files, footers = found
+    if is_accelerated(spark):
+        raise NotDirect(f"{SIDE} are read by the RAPIDS Accelerator.")
     try:
+        files, footers = files_read(events, SIDE, arguments.columns, arguments.clocks)
         columns = EventColumns.of(files.schema, arguments)
-    except CoincideError as closed:  # types that Spark reads as others
+    except CoincideError as closed:  # Spark reads them, some types as others
         raise NotDirect(marked(closed)) from None
     if columns.tick != given.columns.tick:
-        raise NotDirect(_NO_FILES)
+        raise NotDirect(f"{SIDE}: the files hold times of a finer unit than Spark reads.")
     end = None if until is None else given.end(until)
     query, stream = given.id_kinds
-    rows = CrossingRows(columns, (wire_kind(query), wire_kind(stream)), is_measured=until is None)
+    rows = CrossingKeyRows(
+        columns, (wire_kind(query), wire_kind(stream)), is_measured=until is None
+    )
     cells = plan_cells(spark, files, footers, rows)
     why = described(cells, f"rows by {' and '.join(arguments.ids)}")
     return OperatorPlan.of(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from pathlib import Path
@@ -17,6 +18,7 @@ if "VIRTUAL_GPU_LOG" in os.environ:
 if shutil.which("gcc") is None:
     pytest.skip("the virtual GPU needs gcc", allow_module_level=True)
 
+from tests.bench.test_bench_gpu import check_results
 from tests.helpers.gpu_compilation import (
     HISTOGRAM_KERNELS,
     KERNELS,
@@ -24,8 +26,11 @@ from tests.helpers.gpu_compilation import (
     UNCERTAIN_SPAN_KERNELS,
 )
 from tests.helpers.pytest_processes import all_passed
-from tests.helpers.virtual_runs import Run, ran
+from tests.helpers.virtual_runs import Run, ran, ran_module
+from tests.virtual_gpu.lines import WATCHED, gaps
 from tests.virtual_gpu.log import kernel_name
+
+pytestmark = pytest.mark.timeout(1800)
 
 LEAST_TESTS = {
     "tests/gpu_kernels/test_gpu_aggregates.py": 15,
@@ -48,11 +53,32 @@ MODULES = (
     "tests/gpu_kernels/test_gpu_failures.py",
 )
 """All that can run on it; the others look at what Numba-CUDA links and launches for a GPU."""
+_SECONDS = 850
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    return ran(tmp_path_factory.mktemp("virtual"), *LEAST_TESTS, "-m", "not slow")
+def lines(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the runs of this module leave which lines they ran."""
+    return tmp_path_factory.mktemp("lines")
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory, lines: Path) -> Run:
+    folder = tmp_path_factory.mktemp("virtual")
+    return ran(folder, *MODULES, "-m", "not slow", lines=lines, seconds=_SECONDS)
+
+
+@pytest.fixture(scope="module")
+def dealt(tmp_path_factory: pytest.TempPathFactory, lines: Path) -> Run:
+    folder = tmp_path_factory.mktemp("two")
+    return ran(folder, OF_TWO, "-k", "not TestFaults", devices=2, lines=lines)
+
+
+@pytest.fixture(scope="module")
+def misled(tmp_path_factory: pytest.TempPathFactory, lines: Path) -> Run:
+    """Tests of faults leave some on purpose: they run apart."""
+    folder = tmp_path_factory.mktemp("faults")
+    return ran(folder, OF_TWO, "-k", "TestFaults", devices=2, lines=lines)
 
 
 @pytest.mark.parametrize("module", LEAST_TESTS)
@@ -73,15 +99,36 @@ def test_every_kernel_was_launched(run: Run) -> None:
     assert {kernel_name(kernel) for kernel in kernels} == run.log.launched
 
 
-def test_joins_are_dealt_over_two_virtual_gpus(tmp_path: Path) -> None:
-    """Tests of faults leave some on purpose: they run apart."""
-    run = ran(tmp_path, OF_TWO, "-k", "not TestFaults", devices=2)
-    all_passed(run.done, OF_TWO, 80)
-    assert run.log.faults == []
-    assert {"join.place", "join.copy", "join.scatter", "aggregates.take_ranges"} <= run.log.launched
+def test_joins_are_dealt_over_two_virtual_gpus(dealt: Run) -> None:
+    all_passed(dealt.done, OF_TWO, 80)
+    assert dealt.log.faults == []
+    assert {
+        "join.place",
+        "join.copy",
+        "join.scatter",
+        "aggregates.take_ranges",
+    } <= dealt.log.launched
 
 
-def test_two_virtual_gpus_see_work_for_the_wrong_one(tmp_path: Path) -> None:
-    run = ran(tmp_path, OF_TWO, "-k", "TestFaults", devices=2)
-    all_passed(run.done, OF_TWO, 2)
-    assert any("memory of another device" in fault for fault in run.log.faults)
+def test_two_virtual_gpus_see_work_for_the_wrong_one(misled: Run) -> None:
+    all_passed(misled.done, OF_TWO, 2)
+    assert any("memory of another device" in fault for fault in misled.log.faults)
+
+
+def test_the_benchmark_and_the_tests_run_all_host_code(
+    tmp_path: Path, lines: Path, run: Run, dealt: Run, misled: Run
+) -> None:
+    """`bench run gpu --quick` from end to end, what is counted, and the tests miss few lines."""
+    assert run.done.returncode == dealt.done.returncode == misled.done.returncode == 0
+    watched = {WATCHED: str(lines)}
+    words = "bench", "run", "gpu", "--quick", "--out", str(tmp_path)
+    printed, log = ran_module(tmp_path, "tests.virtual_gpu.lines", *words, **watched)
+    assert "written to" in printed
+    assert log.faults == []
+    result = json.loads((tmp_path / "gpu-quick.json").read_text(encoding="utf-8"))
+    assert result["settings"]["device"] == "virtual"
+    check_results(result)
+    words = "bench", "run", "gpu-counted", "--quick", "--out", str(tmp_path)
+    ran_module(tmp_path, "tests.virtual_gpu.lines", *words, **watched, VIRTUAL_GPU_COUNTS="1")
+    missing, share = gaps(lines)
+    assert share >= 0.95, missing

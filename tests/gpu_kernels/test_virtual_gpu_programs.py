@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -21,69 +19,22 @@ if shutil.which("gcc") is None:
 from bench.command_line import RESULTS
 from bench.gpu.backends import GPU
 from bench.gpu.counted import grown
-from tests.bench.test_bench_gpu import check_results
-from tests.gpu_kernels.test_virtual_gpu import LEAST_TESTS, MODULES, OF_TWO
-from tests.helpers.places import ROOT
-from tests.helpers.pytest_processes import run_tests
-from tests.virtual_gpu import environment
-from tests.virtual_gpu.lines import gaps
-from tests.virtual_gpu.log import Log
+from tests.gpu_kernels.test_virtual_gpu import LEAST_TESTS
+from tests.helpers.virtual_runs import ran, ran_module
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
-_SECONDS = 850
-
-
-def ran(folder: Path, *words: str, **more: str) -> tuple[str, Log]:
-    """What a module printed that was run on the virtual GPU, and the log."""
-    log = folder / "log"
-    done = subprocess.run(
-        [sys.executable, "-m", *words], cwd=ROOT, env=os.environ | environment(log) | more,
-        capture_output=True, text=True, timeout=_SECONDS, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
-    return done.stdout, Log.read(log)
 
 
 def test_slow_gpu_tests_pass_on_the_virtual_gpu(tmp_path: Path) -> None:
-    given = environment(tmp_path / "log", seed=2)
-    done = run_tests(
-        given, "-p", "tests.virtual_gpu.plugin", *LEAST_TESTS, "-m", "slow", seconds=_SECONDS
-    )
-    assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
-    assert Log.read(tmp_path / "log").faults == []
-
-
-def test_the_benchmark_and_the_tests_run_all_host_code(tmp_path: Path) -> None:
-    """`bench run gpu --quick` from end to end, what is counted, and the tests miss few lines."""
-    lines = tmp_path / "lines"
-    lines.mkdir()
-    more = {"VIRTUAL_GPU_LINES": str(lines)}
-    words = "bench", "run", "gpu", "--quick", "--out", str(tmp_path)
-    printed, log = ran(tmp_path, "tests.virtual_gpu.lines", *words, **more)
-    assert "written to" in printed
-    assert log.faults == []
-    result = json.loads((tmp_path / "gpu-quick.json").read_text(encoding="utf-8"))
-    assert result["settings"]["device"] == "virtual"
-    check_results(result)
-    words = "bench", "run", "gpu-counted", "--quick", "--out", str(tmp_path)
-    ran(tmp_path, "tests.virtual_gpu.lines", *words, **more, VIRTUAL_GPU_COUNTS="1")
-    given = environment(tmp_path / "tests.log", seed=3) | more
-    arguments = "-p", "tests.virtual_gpu.plugin", *MODULES, "-m", "not slow"
-    done = run_tests(given, *arguments, seconds=_SECONDS)
-    assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
-    assert Log.read(tmp_path / "tests.log").faults == []
-    two = environment(tmp_path / "two.log", seed=4, devices=2) | more
-    given_two = "-p", "tests.virtual_gpu.plugin", OF_TWO
-    done = run_tests(two, *given_two, seconds=_SECONDS)
-    assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
-    missing, share = gaps(lines)
-    assert share >= 0.95, missing
+    run = ran(tmp_path, *LEAST_TESTS, "-m", "slow", seed=2, seconds=850)
+    assert run.done.returncode == 0, run.done.stdout[-8000:] + run.done.stderr[-2000:]
+    assert run.log.faults == []
 
 
 def test_no_count_of_a_join_grows(tmp_path: Path) -> None:
     """Instructions, bytes, launches and waits of fixed joins, against what is recorded."""
     words = "bench", "run", "gpu-counted", "--out", str(tmp_path)
-    _, log = ran(tmp_path, *words, VIRTUAL_GPU_COUNTS="1")
+    _, log = ran_module(tmp_path, *words, VIRTUAL_GPU_COUNTS="1")
     assert log.faults == []
     kept, found = (
         json.loads((folder / "gpu-counted.json").read_text(encoding="utf-8"))
@@ -100,7 +51,7 @@ def test_no_count_of_a_join_grows(tmp_path: Path) -> None:
 def test_the_hunt_finds_nothing(tmp_path: Path) -> None:
     """Where no backend is asked for, cases take the GPU."""
     words = "bench", "run", "hunt", "--cases", str(_CASES), "--out", str(tmp_path)
-    _, log = ran(tmp_path, *words)
+    _, log = ran_module(tmp_path, *words)
     assert log.faults == []
     assert {"join.place", "join.scatter", "join.probe HistogramRule"} <= log.launched
     assert "join.probe CausalRun PairRule TemplateRule" in log.launched
@@ -113,7 +64,7 @@ _CASES = 500
 def test_workers_of_spark_use_it(tmp_path: Path, java_home: str) -> None:
     """`bench run gpu-spark --quick`: rows are the CPU's, and each job of the GPU launches kernels."""
     words = "bench", "run", "gpu-spark", "--quick", "--out", str(tmp_path)
-    _, log = ran(tmp_path, *words, JAVA_HOME=java_home)
+    _, log = ran_module(tmp_path, *words, JAVA_HOME=java_home)
     result = json.loads((tmp_path / "gpu-spark-quick.json").read_text(encoding="utf-8"))
     assert len(result["checks"]) == 30
     assert all(check["passed"] for check in result["checks"])
@@ -151,7 +102,7 @@ EACH = int(os.environ.get("VIRTUAL_GPU_MUTANTS", "4"))
 
 
 def test_planted_faults_are_caught(tmp_path: Path) -> None:
-    printed, _ = ran(tmp_path, "tests.virtual_gpu.mutants", str(EACH))
+    printed, _ = ran_module(tmp_path, "tests.virtual_gpu.mutants", str(EACH))
     caught = dict(json.loads(line) for line in printed.splitlines())
     assert len(caught) >= 80 // EACH
     unseen = {name for name, how in caught.items() if how is None}

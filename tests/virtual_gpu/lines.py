@@ -44,7 +44,8 @@ HOST_FILES = tuple(
     for path in sorted((ROOT / folder).rglob("*.py"))
     if path not in _OF_KERNELS | _OF_SPARK
 )
-_FOLDER = "VIRTUAL_GPU_LINES"
+WATCHED = "VIRTUAL_GPU_LINES"
+"""A folder, in the environment of a process that leaves there what it ran."""
 _ran: dict[str, set[int]] = {str(path): set() for path in HOST_FILES}
 
 
@@ -63,7 +64,7 @@ def _on_call(frame: FrameType, _event: str, _: Any) -> Any:
 
 def watch() -> None:
     """Note what runs from now on, if the environment asks for it."""
-    folder = os.environ.get(_FOLDER)
+    folder = os.environ.get(WATCHED)
     if folder:
         atexit.register(_leave, Path(folder) / str(os.getpid()))
         threading.settrace(_on_call)

@@ -18,6 +18,7 @@ from coincide.engine.events.timestamps import (
     TemplateModel,
     TimestampColumns,
 )
+from coincide.model.compiled import read_only
 from coincide.model.templates.template import TemplateTable
 from coincide.model.timestamps import are_valid_times
 from coincide.model.units import TIME_LIMIT
@@ -69,7 +70,7 @@ class HistogramColumns(TimestampColumns):
             times.shows_all
             and bool(numbers.min(initial=0) >= 0)
             and not times.out_of_range.any()
-            and bool(are_valid_times(earliest, latest, 2 * TIME_LIMIT))
+            and bool(are_valid_times(read_only(earliest), read_only(latest), 2 * TIME_LIMIT))
         )
 
         def faults() -> Faults:

@@ -22,6 +22,7 @@ from coincide.engine.events.timestamps import (
     ReadTimes,
     TimestampColumns,
 )
+from coincide.model.compiled import read_only
 from coincide.model.errors import (
     ConditionError,
     DataError,
@@ -74,7 +75,7 @@ class IntervalColumns(TimestampColumns):
         are_valid = (
             lower.shows_all
             and upper.shows_all
-            and bool(are_valid_times(lower.ticks, upper.ticks, longest))
+            and bool(are_valid_times(read_only(lower.ticks), read_only(upper.ticks), longest))
             and (not shortest or bool(shapes.min(initial=shortest) >= shortest))
         )
 

@@ -17,7 +17,7 @@ import numpy as np
 from coincide.model.bands import mirrored
 from coincide.model.class_choice import Costs, Population, cheapest_classes
 from coincide.model.classes import ShapeClasses, class_ends
-from coincide.model.compiled import Int64s, product
+from coincide.model.compiled import Int64s, product, read_only
 from coincide.model.condition import Window
 from coincide.model.probability import distance_from_middle
 from coincide.model.remembered import remembered
@@ -85,7 +85,8 @@ class HistogramEvents:
     @property
     def times(self) -> HistogramTimes:
         """The histograms, for a join."""
-        return HistogramTimes(self.max_time, self.template, self.table.leans)
+        times, template, leans = map(read_only, (self.max_time, self.template, self.table.leans))
+        return HistogramTimes(times, template, leans)
 
 
 class HistogramRule(NamedTuple):

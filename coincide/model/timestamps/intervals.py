@@ -11,7 +11,7 @@ import numpy as np
 from coincide.model.bands import band_table
 from coincide.model.class_choice import Population, choose_classes
 from coincide.model.classes import ShapeClasses
-from coincide.model.compiled import Int64s, compiled
+from coincide.model.compiled import Int64s, compiled, read_only
 from coincide.model.condition import Window
 from coincide.model.probability import DECISION_SLACK, distance_from_middle, window_probability
 from coincide.model.sides import LEFT
@@ -78,7 +78,7 @@ class IntervalEvents:
     @property
     def times(self) -> IntervalTimes:
         """The intervals, for a join."""
-        return IntervalTimes(self.min_time, self.max_time)
+        return IntervalTimes(read_only(self.min_time), read_only(self.max_time))
 
 
 class IntervalRule(NamedTuple):

@@ -47,7 +47,7 @@ from spark_plugin.tasks.counting import CountingTask
 from spark_plugin.tasks.labels import partition_labels
 from spark_plugin.tasks.packed_borders import PackedCrossingTask, ReadingRows
 from spark_plugin.tasks.packed_keys import SLICE, TOLD, WHOLE, Cells, KeyPackTask, KeyRows
-from spark_plugin.tasks.packed_transitions import CrossingRows, PackedTransitionTask
+from spark_plugin.tasks.packed_transitions import CrossingKeyRows, PackedTransitionTask
 from spark_plugin.tasks.wire import LABEL, Shipment, as_stream
 from spark_plugin.ways.exchange import packed_keys
 from tests.helpers.border_tables import NAMES, random_queries, random_readings
@@ -198,7 +198,7 @@ def test_transitions_of_any_layout_are_those_of_tables(tmp_path: Path) -> None:
         files, footers = opened(place, list(asked.clocks))
         columns = EventColumns.of(files.schema, asked)
         kinds = pa.int64(), pa.int64() if is_one else pa.string()
-        rows = CrossingRows(columns, kinds, is_measured=until is None)
+        rows = CrossingKeyRows(columns, kinds, is_measured=until is None)
         cells = random_cells(random, files, footers, rows)
         names = tuple(f"out{i}" for i in range(len(columns.schema)))
         task = PackedTransitionTask(rows, cells, until, names, "metrics")
@@ -479,6 +479,13 @@ def test_the_command_packs_events_in_no_order(
     finally:
         command_spark.conf.unset("spark.sql.files.ignoreCorruptFiles")
     assert "--way files is not possible: events must be nothing but" in capsys.readouterr().err
+    first = pq.read_table(tmp_path / "events" / "0.parquet")
+    wide = first.set_column(0, "query_id", first.column(0).cast(pa.int64()))
+    pq.write_table(wide, tmp_path / "events" / "1.parquet")
+    assert run(["transitions", str(tmp_path / "events"), *out, *words]) == 2
+    said = capsys.readouterr().err
+    assert "--way files is not possible: events" in said
+    assert "query_id" in said
 
 
 def test_a_column_that_folders_name_is_packed_too(spark: SparkSession, tmp_path: Path) -> None:
