@@ -45,7 +45,7 @@ from spark_plugin.frames.plain_files import deals_of
 from spark_plugin.tasks.borders import ShippedQueries, as_table
 from spark_plugin.tasks.counting import CountingTask
 from spark_plugin.tasks.labels import partition_labels
-from spark_plugin.tasks.packed_borders import PackedCrossingTask, ReadingRows
+from spark_plugin.tasks.packed_borders import PackedCrossingTask, ReadingKeyRows
 from spark_plugin.tasks.packed_keys import SLICE, TOLD, WHOLE, Cells, KeyPackTask, KeyRows
 from spark_plugin.tasks.packed_transitions import CrossingKeyRows, PackedTransitionTask
 from spark_plugin.tasks.wire import LABEL, Shipment, as_stream
@@ -124,7 +124,7 @@ def test_crossings_of_any_layout_agree_with_the_oracle(tmp_path: Path) -> None:
         stream = pa.int64()
         if case.has_streams:
             stream = wire_kind(spark_type("who", files.schema.field("who").type))
-        rows = ReadingRows(columns, stream)
+        rows = ReadingKeyRows(columns, stream)
         cells = random_cells(random, files, footers, rows)
         queries, ids, _ = collected_queries(case.queries, arguments)
         shipped = ShippedQueries(str(seed), Shipment(as_stream(as_table(queries, ids))))
@@ -237,7 +237,7 @@ def test_time_is_cut_where_rows_are(far: int, share: int, tmp_path: Path) -> Non
     table = pa.table({"who": np.ones(at.size, np.int64), "at": at, "x": at / 2})
     columns = ReadingColumns.of(table.schema, BorderArguments("who", "at", "x"))
     pq.write_table(table, tmp_path / "r.parquet", row_group_size=100, write_statistics=False)
-    rows = ReadingRows(columns, pa.int64())
+    rows = ReadingKeyRows(columns, pa.int64())
     edges = packed_keys.edges_of(*opened(tmp_path, ["at"]), rows, 8)
     sizes = np.bincount(Cells(1, edges).slices_of(rows.times_of(rows.read(table)[0])))
     assert sizes.max() < max(share, at.size / 8) * 1.3
@@ -509,7 +509,7 @@ def test_a_changed_file_is_refused_by_the_task_that_reads_it(tmp_path: Path) -> 
     path = written(tmp_path)
     files, footers = opened(tmp_path, ["time"])
     columns = ReadingColumns.of(files.schema, BorderArguments())
-    task = pack_task(files, footers, ReadingRows(columns, pa.int64()), Cells(3), 1)
+    task = pack_task(files, footers, ReadingKeyRows(columns, pa.int64()), Cells(3), 1)
     assert sum(batch.num_rows for batch in task([pa.record_batch({"id": [0]})])) > 1
     pq.write_table(pq.read_table(path).slice(1), path)
     with pytest.raises(DataError, match=r"r.parquet has changed since"):
