@@ -78,7 +78,10 @@ class IntervalEvents:
     @property
     def times(self) -> IntervalTimes:
         """The intervals, for a join."""
-        return IntervalTimes(read_only(self.min_time), read_only(self.max_time))
+        low = read_only(self.min_time)  # one array of instants stays one
+        return IntervalTimes(
+            low, low if self.max_time is self.min_time else read_only(self.max_time)
+        )
 
 
 class IntervalRule(NamedTuple):
