@@ -267,6 +267,8 @@ def _closed(asked: Prepared[JoinRequest]) -> str | None:
                 f"{source.side} has no column {ID!r}, and slices do not number rows. Name columns with"
                 f" {argument(f'{prefix}_columns')}."
             )
-        if unknown or path_columns(source).intersection(columns):
-            return f"{source.side} has columns that its files do not hold or give no type."
+        if told := sorted(path_columns(source).intersection(columns)):
+            return f"only the paths of {source.side} tell {' and '.join(map(repr, told))}."
+        if unknown:
+            return f"the files of {source.side} give {' and '.join(map(repr, unknown))} no type."
     return None

@@ -75,7 +75,7 @@ _PLAIN_SETTINGS = {
 """Settings by which Spark reads what the files say; with others it takes them for something else."""
 _FIELD_ID = "parquet.field.id"
 """What a column's metadata has whose files are looked through for an id."""
-_OF_FINDING = "path", "recursiveFileLookup"
+_OF_FINDING = "path", "recursiveFileLookup", "basePath"
 """Options of a reader that only say where files are: Spark has found these."""
 _SUMMARIES = {"_metadata", "_common_metadata"}
 """Files that tell of all others of a folder; Spark lists them, and reads none of their rows."""

@@ -22,6 +22,7 @@ from coincide.engine.files.credentials import NOT_FOR_SPARK, holds_settings, sho
 from coincide.engine.files.finding import (
     ColumnNames,
     Given,
+    ParquetFiles,
     find_files,
     words_of,
 )
@@ -114,6 +115,8 @@ class FilesJoin:
         way = self.arguments.options.way
         if way not in ("auto", "files"):
             return None, "as asked"
+        if any(told for *_, told in self._sides()):
+            return None, ""
         try:
             join = plan_direct(
                 self.spark, self.left, self.right, self.arguments, compares_slices=compares_slices
@@ -131,13 +134,21 @@ class FilesJoin:
 
     def _by_dataframes(self, observe: bool) -> Correlation:
         arguments = settled(self.arguments, self.left, self.right)
-        asked = zip(self._given, arguments.columns, arguments.time_columns, strict=False)
-        for (side, files), *names in asked:
-            check_for_dataframes(self.spark, side, files, *names)
+        sides = self._sides()
+        for (side, files, names, told), times in zip(sides, arguments.time_columns, strict=False):
+            held = [name for name in names if name not in told]
+            check_for_dataframes(self.spark, side, files, held, times)
         with spark_errors_as_ours():
-            each = zip(self._given, arguments.columns, strict=False)
-            left, *right = (_spark_frame(self.spark, *side, names) for side, names in each)
+            left, *right = (_spark_frame(self.spark, *side) for side in sides)
             return plan_correlation(left, right[0] if right else None, arguments, observe=observe)
+
+    def _sides(self) -> list[tuple[str, Given, Sequence[str], list[str]]]:
+        """What messages call each side, its files, the needed columns, and those that folders name."""
+        needed = settled(self.arguments, self.left, self.right).columns
+        return [
+            (side, given, names, named_by_folders(find_files(side, given), names))
+            for (side, given), names in zip(self._given, needed, strict=False)
+        ]
 
     @property
     def _given(self) -> list[tuple[str, Given]]:
@@ -155,7 +166,7 @@ class FilesJoin:
         self._check_most(summary)
         folder.publish()
         seconds = time.perf_counter() - started
-        why = f"{plan.why}; not by files: {why}"
+        why = f"{plan.why}; not by files: {why}" if why else plan.why
         return replace(summary, rows=rows, size=size, seconds=seconds, why=why)
 
 
@@ -318,16 +329,31 @@ def _raise_first(reports: list[SliceReport]) -> None:
             raise kind(report.text)
 
 
-def _spark_frame(spark: SparkSession, side: str, given: Given, names: Sequence[str]) -> DataFrame:
-    files = find_files(side, given)
+def named_by_folders(files: ParquetFiles, names: Sequence[str]) -> list[str]:
+    """The columns that no file holds, but folders name, as in ``day=2026-01-01/``."""
+    steps = {step for path in files.paths for step in path.split("/")[:-1] if "=" in step}
+    told = {step.partition("=")[0] for step in steps}.intersection(names)
+    if not told:
+        return []
+    own = read_footers(replace(files, paths=files.paths[:1]), ())[0].schema.names
+    return sorted(told.difference(own))
+
+
+def _spark_frame(
+    spark: SparkSession, side: str, given: Given, names: Sequence[str], told: Sequence[str]
+) -> DataFrame:
+    files, reader = find_files(side, given), spark.read
     files.check_held(names)
     if files.filesystem.type_name == "local":
         paths = [f"file://{path}" for path in files.paths]
-        return with_file_name(spark.read.parquet(*paths), names)
+        if told:  # Spark looks for columns in the names of folders below this one
+            above = (os.path.dirname(path.partition("=")[0]) for path in files.paths)
+            reader = reader.option("basePath", f"file://{os.path.commonpath(above)}")
+        return with_file_name(reader.parquet(*paths), names)
     for word in words_of(given):
         if holds_settings(word):
             raise DataError(f"{side}: {shown(word)} {NOT_FOR_SPARK}")
-    return with_file_name(spark.read.parquet(*words_of(given)), names)
+    return with_file_name(reader.parquet(*words_of(given)), names)
 
 
 _NANOS_AS_LONG = "spark.sql.legacy.parquet.nanosAsLong"
