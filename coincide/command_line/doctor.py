@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import platform
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -129,7 +130,13 @@ def check_spark() -> Finding:
     if (old := old_pyspark()) is not None:
         advice = f"Coincide needs {requirement}"
         return Finding("Spark", _MISSING, f"{old}, which is too old", advice)
-    return _needed("Spark", "pyspark", requirement, f"; SPARK_HOME={home}" * bool(home))
+    finding = _needed("Spark", "pyspark", requirement, f"; SPARK_HOME={home}" * bool(home))
+    below = tuple(map(int, requirement.rpartition("<")[2].strip("'").split(".")))
+    numbers = re.match(r"(\d+)\.(\d+)", finding.found)
+    if finding.state != _OK or numbers is None or tuple(map(int, numbers.groups())) < below:
+        return finding
+    advice = f"Coincide is tested with {requirement}"
+    return Finding("Spark", _ABSENT, f"{finding.found}, which is newer", advice)
 
 
 def check_pandas() -> Finding:

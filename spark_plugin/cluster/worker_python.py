@@ -159,7 +159,7 @@ def _remedy(context: Any, is_local: bool) -> str:
     if context is not None and is_local:
         return (
             f"They run {context.pythonExec}, and need Coincide for Python {_python_version()}."
-            f" Start the session with {VARIABLE}={sys.executable} in the environment."
+            f" Start the session with {VARIABLE}={os.path.normpath(sys.executable)} in the environment."
         )
     where = "in the environment of the Spark Connect server" if context is None else "or"
     named = f"by {VARIABLE} {where}" + ("" if context is None else " spark.pyspark.python")

@@ -50,7 +50,10 @@ def test_help_shows_flags_without_a_type_and_choices_in_one_piece(command, capsy
 
 
 def test_version():
-    assert coincide("--version").stdout.startswith("coincide")
+    said = coincide("--version").stdout
+    assert said.startswith("coincide")
+    words = [sys.executable, "-m", "coincide", "--version"]
+    assert subprocess.run(words, capture_output=True, text=True, check=True).stdout == said
 
 
 BESIDE_A_JOIN = (

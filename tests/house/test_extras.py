@@ -174,6 +174,25 @@ def test_an_old_pyspark_is_named(
     assert (finding.state, finding.found) == ("MISSING", f"{old}, which is too old")
 
 
+@pytest.mark.parametrize(
+    ("version", "state"), [("4.2.9", "ok"), ("4.3.0", "none"), ("9.9", "none")]
+)
+def test_a_pyspark_that_nothing_was_tested_with_is_named(
+    version: str, state: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "pyspark"
+    package.mkdir()
+    (package / "__init__.py").write_text(f'__version__ = "{version}"\n')
+    information = tmp_path / f"pyspark-{version}.dist-info"
+    information.mkdir()
+    (information / "METADATA").write_text(f"Name: pyspark\nVersion: {version}\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "pyspark", raising=False)
+    finding = doctor.check_spark()
+    assert finding.found.startswith(version)
+    assert finding.state == state
+
+
 def test_the_least_spark_is_that_of_the_range() -> None:
     (least,) = [
         each.version for each in Requirement(SPARK.requirements["pyspark"]).specifier

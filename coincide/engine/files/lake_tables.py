@@ -148,7 +148,8 @@ def _current(side: str, path: str, told: list[str]) -> str:
     newest = max(told, key=os.path.getmtime)
     raise DataError(
         f"{side}: {path} is an Iceberg table, and only its catalog knows which of its"
-        f" {len(told)} metadata files is the newest. Name that one, such as {newest}."
+        f" {len(told)} metadata files is the newest. Name that one, such as {newest}; in PyIceberg it"
+        " is catalog.load_table(NAME).metadata_location."
     )
 
 
