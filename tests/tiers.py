@@ -39,7 +39,7 @@ LATER = {
         "cell_joins lengths packed_files packed_keys staying_row_groups"
     ),
     "spark_plugin/ways/files": (
-        "direct_source direct_spark folder_columns plain_frames tuples_of_files"
+        "direct_source direct_spark folder_columns folder_filters plain_frames tuples_of_files"
     ),
 }
 """By folder; a file `test_clocks.py` is `clocks`. Each takes 7 s or more, of some 20 minutes in all."""

@@ -50,12 +50,43 @@ def in_folders(table: pa.Table) -> list[str]:
     ]
 
 
+_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
+"""What a folder says that has a null."""
+_FILTERS = (
+    (("1", "2"), ("0", "13", _NO_VALUE), "{} IN (1, 2)"),
+    (("7", "8"), ("6", "10", _NO_VALUE), "{} BETWEEN 7 AND 8"),
+    (("-3", "5"), ("4", _NO_VALUE), "{0} = 5 OR {0} < 3.5"),
+    (("2026-11-01", "2026-12-31"), ("2026-10-31", _NO_VALUE), "{} >= '2026-11-01'"),
+    (("a b", "é,c", _NO_VALUE), ("null",), "NOT {} <=> 'null'"),
+    (("x=1", "null"), ("y", _NO_VALUE), "{} <> 'y'"),
+    ((_NO_VALUE,), ("null", "0"), "{} IS NULL"),
+)
+"""What folders say that a filter keeps, what others say, and the filter in SQL."""
+
+
+def write_filtered(folder: Path, table: pa.Table, name: str, chance: Chance) -> str:
+    """As `write_folders`, in folders next to others that a filter leaves out; the filter's SQL."""
+    kept, others, condition = chance.choice(_FILTERS)
+    column = f"a folder of {table.num_columns}"  # no column of a case is called so
+    places = [chance.integer(0, len(kept) - 1) for _ in range(table.num_rows)]
+    parts = [
+        (said, [r for r, each in enumerate(places) if each == i]) for i, said in enumerate(kept)
+    ]
+    last = table.num_rows - 1
+    parts += [(said, list(range(chance.integer(0, last), last + 1))) for said in others]
+    for said, rows in parts:
+        inside = folder / f"{_escaped(column)}={said if said == _NO_VALUE else _escaped(said)}"
+        inside.mkdir()
+        write_folders(inside, table.take(pa.array(rows, pa.int64())), name, chance)
+    return condition.format(f"`{column}`")
+
+
 def write_folders(folder: Path, table: pa.Table, name: str, chance: Chance) -> None:
     """Write a file for each value of a column, which only the name of its folder tells."""
     values = table[name].to_pylist()
     for value in sorted(set(values), key=repr):
         rows = [row for row, each in enumerate(values) if each == value]
-        told = "__HIVE_DEFAULT_PARTITION__" if value is None else _escaped(str(value))
+        told = _NO_VALUE if value is None else _escaped(str(value))
         inside = folder / f"{_escaped(name)}={told}"
         inside.mkdir()
         part = table.drop_columns(name).take(pa.array(rows))

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import takewhile
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from pyspark.sql import DataFrame, SparkSession
@@ -17,6 +17,7 @@ from spark_plugin.cluster.connect import context_of
 from spark_plugin.cluster.spark_errors import SPARK_ERRORS
 from spark_plugin.frames.delta_reads import files_of_delta, is_delta
 from spark_plugin.frames.folder_columns import told_by_folders
+from spark_plugin.frames.folder_filters import uris_left
 
 _log = logging.getLogger("coincide")
 LOGICAL = "org.apache.spark.sql.catalyst.plans.logical."
@@ -57,7 +58,7 @@ def plan_of(frame: DataFrame) -> Any:
 
 _SOURCES = "org.apache.spark.sql.execution.datasources"
 _NAMED = f"{LOGICAL}SubqueryAlias"
-_PROJECT = f"{LOGICAL}Project"
+_PROJECT, _FILTER = f"{LOGICAL}Project", f"{LOGICAL}Filter"
 _EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions"
 _COLUMN, _RENAMED = f"{_EXPRESSIONS}.AttributeReference", f"{_EXPRESSIONS}.Alias"
 _SEQUENCE = "scala.collection.immutable.ArraySeq"
@@ -92,7 +93,8 @@ class PlainRead:
 
 def plain_read(frame: DataFrame, needed: Sequence[str]) -> PlainRead | None:
     """The Parquet files of this machine that a DataFrame reads, each whole and once, and nothing else."""
-    # Columns may be renamed, or computed next to the needed ones; filters, caches and options say no.
+    # Columns may be renamed, or computed next to the needed ones, and a filter may choose folders;
+    # other filters, caches and options say no.
     spark = frame.sparkSession
     if context_of(spark) is None or frame.isStreaming:
         return None
@@ -102,16 +104,17 @@ def plain_read(frame: DataFrame, needed: Sequence[str]) -> PlainRead | None:
         return None
     try:
         traced = _traced(_with_cached_data(frame), columns, needed)
-        if traced is None or not _reads_plainly(spark, traced[0]):
+        if traced is None or not _reads_plainly(spark, traced.relation):
             return None
-        relation, stored = traced
+        relation, stored = traced.relation, traced.stored
         if is_delta(relation):
-            told = files_of_delta(relation, stored)
+            # Delta would look for the files that a filter leaves by a job.
+            told = files_of_delta(relation, stored) if traced.filtered is None else None
             if told is None:
                 return None
             paths, constants = tuple(sorted(told.paths)), told.constants
         else:
-            of_read, of_folders = _files(spark, relation), None
+            of_read, of_folders = _files(spark, traced), None
             if of_read is not None:
                 of_folders = told_by_folders(relation, stored, of_read)
             if of_read is None or of_folders is None:
@@ -143,12 +146,19 @@ def _with_cached_data(frame: DataFrame) -> Any:
     return frame.select("*")._jdf.queryExecution().withCachedData()
 
 
-def _traced(
-    plan: Any, columns: Sequence[str], needed: Sequence[str]
-) -> tuple[Any, list[str]] | None:
+class _Traced(NamedTuple):
     """The relation whose rows a plan gives, and what needed columns of it are called there."""
+
+    relation: Any
+    stored: list[str]
+    filtered: Any | None
+    """The part of the plan from its first filter on; None without one."""
+
+
+def _traced(plan: Any, columns: Sequence[str], needed: Sequence[str]) -> _Traced | None:
     # Each question to the JVM takes a part of a millisecond, and none is asked of other columns.
     places: list[int] | None = None
+    filtered: Any | None = None
     while (kind := class_of(plan)) != f"{_SOURCES}.LogicalRelation":
         if kind == _PROJECT:
             given, below = plan.projectList(), plan.allAttributes()
@@ -157,6 +167,8 @@ def _traced(
             places = list(takewhile(lambda place: place != _NOWHERE, found))
             if len(places) < len(needed):
                 return None
+        elif kind == _FILTER:
+            filtered = plan if filtered is None else filtered
         elif kind != _NAMED:
             return None
         plan = plan.child()
@@ -165,9 +177,9 @@ def _traced(
     if not is_known or plan.catalogTable().isDefined():
         return None
     if places is None:
-        return relation, list(needed)
+        return _Traced(relation, list(needed), filtered)
     output = plan.output()
-    return relation, [output.apply(place).name() for place in places]
+    return _Traced(relation, [output.apply(place).name() for place in places], filtered)
 
 
 def _place(column: Any, below: Any) -> int:
@@ -180,7 +192,8 @@ def _place(column: Any, below: Any) -> int:
     return place
 
 
-def _files(spark: SparkSession, relation: Any) -> tuple[str, ...] | None:
+def _files(spark: SparkSession, traced: _Traced) -> tuple[str, ...] | None:
+    relation = traced.relation
     for part in ("fileFormat", "location"):
         if class_of(getattr(relation, part)()) != _PARTS[part]:
             return None
@@ -189,9 +202,9 @@ def _files(spark: SparkSession, relation: Any) -> tuple[str, ...] | None:
         return None
     if relation.bucketSpec().isDefined():
         return None
-    sequence = getattr(spark._jvm, _SEQUENCE).unsafeWrapArray(relation.location().inputFiles())
-    # One answer for all files, which may be thousands; what ends a line is encoded in them.
-    uris = sequence.mkString("\n").split("\n")
+    uris = _uris(spark, relation) if traced.filtered is None else uris_left(spark, traced.filtered)
+    if uris is None:
+        return None
     paths = [unquote(uri.removeprefix("file:")) for uri in uris]
     paths = [path for path in paths if _name(path) not in _SUMMARIES]
     if not paths or any(_name(path).startswith(HIDDEN) for path in paths):
@@ -201,6 +214,13 @@ def _files(spark: SparkSession, relation: Any) -> tuple[str, ...] | None:
     if not all(uri.startswith("file:/") for uri in uris) or any(_GLOB & set(p) for p in paths):
         return None
     return tuple("/" + path.lstrip("/") for path in paths)
+
+
+def _uris(spark: SparkSession, relation: Any) -> list[str]:
+    sequence = getattr(spark._jvm, _SEQUENCE).unsafeWrapArray(relation.location().inputFiles())
+    # One answer for all files, which may be thousands; what ends a line is encoded in them.
+    uris: list[str] = sequence.mkString("\n").split("\n")
+    return uris
 
 
 def _name(path: str) -> str:

@@ -21,7 +21,7 @@ from bench.hunt.comparing import Found, counts_of
 from bench.hunt.data import DataSet
 from bench.hunt.jobs import arguments
 from bench.hunt.judging import errors_due, judge_error, judge_join
-from bench.hunt.layouts import in_folders, write_folders
+from bench.hunt.layouts import in_folders, write_filtered, write_folders
 from bench.hunt.oracle import Oracle
 from bench.hunt.sessions import Sessions
 from bench.hunt.ways.asked import judge_on_spark
@@ -122,12 +122,18 @@ def _source_of(spark: SparkSession, table: pa.Table, folder: Path, chance: Chanc
 def _read_of_folders(
     spark: SparkSession, table: pa.Table, frame: DataFrame, folder: Path, name: str, chance: Chance
 ) -> DataFrame:
-    """A read of files whose folders tell a column."""
-    write_folders(folder, table, name, chance)
+    """A read of files whose folders tell a column, or two: one that only a filter names."""
+    condition = None
+    if chance.happens(50):
+        condition = write_filtered(folder, table, name, chance)
+    else:
+        write_folders(folder, table, name, chance)
     inferred = spark.read.parquet(str(folder)).schema
     # What Spark infers may be narrower than the column was.
     schema = StructType([frame.schema[f.name] if f.name == name else f for f in inferred.fields])
-    stored = spark.read.schema(schema).parquet(str(folder)).select(*map(quoted, frame.columns))
+    stored = spark.read.schema(schema).parquet(str(folder))
+    stored = stored if condition is None else stored.where(condition)
+    stored = stored.select(*map(quoted, frame.columns))
     return stored if stored.schema == frame.schema else frame
 
 

@@ -102,7 +102,39 @@ def checked(spark: SparkSession, folder: Path) -> None:
         expected = correlate_tables(frame.toArrow(), rows[1], **WITHIN)
         assert 3010 not in frame.toArrow()["id"].to_pylist()
         assert in_order(found) == in_order(expected)
+    every_way(spark, folder)
     print("all is as it should be")
+
+
+def every_way(spark: SparkSession, folder: Path) -> None:
+    """A lake whose folders name columns, with a Delta table: the same rows by each way."""
+    from coincide import CorrelateOptions, JoinReport, correlate, correlate_tables
+    from spark_plugin.frames.plain_reads import plain_read
+    from tests.engine.test_lake_tables import QUESTIONS, WITHIN, events
+    from tests.helpers.rows import in_order
+
+    for seed, kind, by in ((4, "parquet", ["day", "name"]), (5, "delta", ["day"])):
+        given = spark.createDataFrame(events(seed)).coalesce(1)
+        ordered = given.sortWithinPartitions(*by, "min_time")
+        ordered.write.format(kind).partitionBy(*by).save(str(folder / kind))
+    lake = spark.read.parquet(str(folder / "parquet"))
+    right = spark.read.format("delta").load(str(folder / "delta"))
+    some = lake.where("day IN ('2026-01-01', '2026-01-03') AND name IS NOT NULL")
+    for left in (lake, some):
+        assert plain_read(left, ["id", "name"]) is not None
+        rows = left.toArrow(), right.toArrow()
+        assert (len(rows[0]) == 300) == (left is lake)
+        for asked in QUESTIONS.values():
+            if "filename" in asked.get("left_columns", ()):
+                continue
+            expected = correlate_tables(*rows, **WITHIN, **asked)
+            assert expected.num_rows
+            for way in ("files", "exchange", "broadcast-both", "broadcast-left", "broadcast-right"):
+                options, report = CorrelateOptions(way=way), JoinReport()
+                found = correlate(left, right, **WITHIN, **asked, options=options, report=report)
+                table = found.toArrow()
+                assert in_order(table) == in_order(expected.cast(table.schema)), (way, asked)
+                assert str(report.summary().way).startswith(way.partition("-")[0]), way
 
 
 if __name__ == "__main__":

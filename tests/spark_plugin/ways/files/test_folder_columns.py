@@ -62,7 +62,7 @@ _TEXTS = st.text(
     st.characters(codec="utf-8", exclude_characters="/\0*?[]{}\\", exclude_categories=("Cs", "Cc")),
     min_size=1, max_size=6,
 ).filter(lambda text: text.isprintable() and not set(text) <= set("."))  # fmt: skip
-_VALUES = {
+FOLDER_VALUES = {
     "whole": st.integers(-(2**40), 2**40).map(str),
     "long": st.integers(2**70, 2**80).map(str),
     "float": st.floats(-1e6, 1e6).map(repr),
@@ -77,9 +77,9 @@ _VALUES = {
 def test_values_of_folders_are_those_of_spark(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
-    kinds = data.draw(st.lists(st.sampled_from(sorted(_VALUES)), min_size=1, max_size=3))
+    kinds = data.draw(st.lists(st.sampled_from(sorted(FOLDER_VALUES)), min_size=1, max_size=3))
     names = [f"c {i}" if i == 1 else f"c{i}" for i in range(len(kinds))]
-    row = st.tuples(*(st.one_of(st.just(None), _VALUES[kind]) for kind in kinds))
+    row = st.tuples(*(st.one_of(st.just(None), FOLDER_VALUES[kind]) for kind in kinds))
     rows = data.draw(st.lists(row, min_size=1, max_size=5, unique=True))
     inferred = data.draw(st.booleans())
     spark.conf.set("spark.sql.sources.partitionColumnTypeInference.enabled", str(inferred))

@@ -214,7 +214,8 @@ def test_options_and_doubles_are_no_plain_reads_and_folders_are(
     whole = spark.read.parquet(str(part.parent))
     assert plain_read(whole, ["id", "day"]) == (str(part / "a.parquet"),)
     assert plain_read(whole, ["id", "min_time"]) == (str(part / "a.parquet"),)
-    assert plain_read(whole.where("day = 1"), ["id"]) is None
+    assert plain_read(whole.where("day = 1"), ["id"]) == (str(part / "a.parquet"),)
+    assert plain_read(whole.where("day = 1 AND id > 0"), ["id"]) is None
     assert plain_read(spark.read.parquet(str(part))) == (str(part / "a.parquet"),)
     assert plain_read(spark.read.format("json").load(path)) is None
     odd = tmp_path / "odd"
