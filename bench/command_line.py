@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable
 from inspect import Parameter, Signature
 from pathlib import Path
@@ -204,8 +205,10 @@ def _run_all(**given: Any) -> None:
     for name, experiment in experiments().items():
         if experiment.options:
             continue
+        start = time.perf_counter()
         try:
             run_experiment(name, **given)
+            Console().print(f"{name} took {time.perf_counter() - start:.1f} s")
         except NoBackendError:
             Console().print(f"{name} left out")
         except Exception as error:  # the others still run, and the end says which failed

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -14,7 +15,7 @@ from hypothesis import settings
 
 from tests.helpers.shared_classes import jvm_options
 from tests.helpers.spark_process import DAEMON, QUICK
-from tests.tiers import FILES
+from tests.tiers import FILES, ORDER
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -40,6 +41,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path in FILES:
             item.add_marker("slow")
+    items.sort(key=lambda item: ORDER.get(item.path, len(ORDER)))  # all others stay in their order
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Says what each tier took, where both ran. Workers' reports come to the process that prints."""
+    seconds = {"quick": 0.0, "slow": 0.0}
+    for report in chain.from_iterable(terminalreporter.stats.values()):
+        if isinstance(report, pytest.TestReport):
+            seconds["slow" if "slow" in report.keywords else "quick"] += report.duration
+    if all(seconds.values()):
+        took = ", ".join(f"{tier} tests {total:.0f} s" for tier, total in seconds.items())
+        terminalreporter.write_line(f"tiers: {took}, summed over all workers")
 
 
 class SeismicPicks(NamedTuple):

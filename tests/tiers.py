@@ -1,4 +1,4 @@
-"""Which files `make test` leaves to `make test-slow`, next to single tests that are marked slow."""
+"""Which files `make test` leaves to `make test-slow`, next to single tests marked slow; which go first."""
 
 from __future__ import annotations
 
@@ -44,7 +44,21 @@ LATER = {
 }
 """By folder; a file `test_clocks.py` is `clocks`. Each takes 7 s or more, of some 20 minutes in all."""
 
+FIRST = (
+    "bench/test_bench_experiments.py",
+    "gpu_kernels/test_virtual_gpu.py",
+    "gpu_kernels/test_virtual_gpu_programs.py",
+    "end_to_end/test_kafka.py",
+    "spark_plugin/streaming/test_restarts.py",
+    "spark_plugin/streaming/test_sequence_streams.py",
+    "gpu_kernels/test_gpu_compilation.py",
+    "command_line/test_command_line_process.py",
+    "spark_plugin/ways/test_contract.py",
+)
+"""Files that take a minute or more, longest first: else the last of them would keep one worker alone."""
+
 HERE = Path(__file__).parent
+ORDER = {HERE / name: place for place, name in enumerate(FIRST)}
 FILES = frozenset(
     HERE / folder / f"test_{name}.py" for folder, names in LATER.items() for name in names.split()
 )

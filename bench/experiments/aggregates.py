@@ -73,7 +73,7 @@ def run(bench: Bench) -> None:
     sides[LABELS] = tables(bench.pick(*FEW_LEFT))
     with spark_session(bench) as spark:
         for name in SHUFFLED:
-            few = (table[: bench.pick(table.num_rows, 500)] for table in sides[name])
+            few = (table[: bench.pick(table.num_rows, 200)] for table in sides[name])
             _contest_on_spark(bench, spark, name, *few)
 
 

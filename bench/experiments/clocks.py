@@ -80,7 +80,7 @@ def _found(
 
 
 def _made_grid(bench: Bench) -> None:
-    sizes = bench.pick(clocks.SIZES, (30, 100))
+    sizes = bench.pick(clocks.SIZES, (100,))
     answers = _answers(bench, clocks.grid(1, sizes, bench.pick(2, 1)))
     clear = [a for a in answers if a.case.pairs >= 10 and a.case.clearness >= 8]
     found = sum(a.found.status == "found" for a in clear)
@@ -122,7 +122,7 @@ def _jumping(rng: np.random.Generator) -> Case:
 
 
 def _unrelated(bench: Bench) -> None:
-    each = bench.pick(260, 3)
+    each = bench.pick(260, 1)
     wrong = {
         kind: sum(_are_found(bench, clocks.unrelated(1, kind, each))) for kind in clocks.UNRELATED
     }
@@ -132,7 +132,7 @@ def _unrelated(bench: Bench) -> None:
 
 def _shared_bursts(bench: Bench) -> None:
     """Bursts that both sides see: without a common event, and with one of ten events common."""
-    rng, each = np.random.default_rng(19), bench.pick(200, 3)
+    rng, each = np.random.default_rng(19), bench.pick(200, 1)
     strangers, related = (
         _answers(bench, [clocks.shared_bursts(rng, share) for _ in range(each)])
         for share in (0.0, 0.1)

@@ -121,7 +121,8 @@ def _compare(
     theirs: dict[str, Join],
     bar: float | None,
 ) -> None:
-    works = {name: partial(_consumed, join, frames, emit) for name, join in theirs.items()}
+    names = bench.pick(list(theirs), list(theirs)[:1])
+    works = {name: partial(_consumed, theirs[name], frames, emit) for name in names}
     best = bench.fastest(f"{label}, Spark SQL", works, rounds=1)
     joins = {"Coincide": ours, f"Spark SQL, {best}": theirs[best]}
     bench.check_equal(

@@ -1,4 +1,4 @@
-"""Counts of `run gpu-counted` against recorded ones. `test_virtual_gpu_programs` counts."""
+"""Counts of `run gpu-counted` against recorded ones. `test_virtual_gpu` counts."""
 
 from __future__ import annotations
 

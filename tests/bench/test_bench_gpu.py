@@ -53,7 +53,7 @@ def check_results(result: dict[str, Any]) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-@pytest.mark.skipif(shutil.which("gcc") is not None, reason="test_virtual_gpu_programs runs it")
+@pytest.mark.skipif(shutil.which("gcc") is not None, reason="test_virtual_gpu runs it")
 def test_all_of_it_in_the_simulator(tmp_path: Path) -> None:
     done = bench("-c", BARE, str(tmp_path), NUMBA_ENABLE_CUDASIM="1")
     assert done.returncode == 0, done.stderr[-2000:]

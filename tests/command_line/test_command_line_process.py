@@ -117,19 +117,18 @@ def test_signals_stop_work_on_very_many_pairs(work, words, number):
     """10^12 of them, each of which is looked at: for minutes no row comes out."""
     words = [*words.split(), "--within", "-1000000", "1000000", "--confidence", "0.5"]
     words = ["join", str(work.left), str(work.right), *words, "--engine", "local", "-o"]
-    for rows in (1000, 1_000_000):  # kernels are compiled by the first join
-        many = np.arange(rows)
-        for name in ("left.parquet", "right.parquet"):
-            work.write(name, pa.table({"id": many, "min_time": many, "max_time": many}))
-        if rows == 1000:
-            assert coincide(*words, str(work.folder / "small.parquet")).returncode == 0
+    # Kernels are compiled by the first join: here, where nothing needs to be imported for it.
+    assert run([*words, str(work.folder / "small.parquet")]) == 0
+    many = np.arange(1_000_000)
+    for name in ("left.parquet", "right.parquet"):
+        work.write(name, pa.table({"id": many, "min_time": many, "max_time": many}))
     seen: list[float] = []
 
     def works() -> bool:
         """Whether it has had time to begin since it opened its output."""
         if not seen and list(work.output.parent.iterdir()):
             seen.append(time.monotonic())
-        return bool(seen) and time.monotonic() > seen[0] + 3
+        return bool(seen) and time.monotonic() > seen[0] + 1
 
     exit_code, err = interrupted(work, *words, str(work.output), number=number, begun=works)
     assert exit_code == 128 + number

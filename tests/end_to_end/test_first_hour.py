@@ -6,16 +6,18 @@ Each task is one command or at most ten lines; the answers are known, since the 
 from __future__ import annotations
 
 import csv
-import shlex
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from tests.helpers import readme
-from tests.helpers.wheels import build, empty_environment, run
+from tests.helpers.places import ROOT
+from tests.helpers.wheels import WHERE, build, empty_environment, run
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 MOST_LINES = 10
+VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
 
 
 class Desk:
@@ -49,13 +51,34 @@ class Desk:
 
 @pytest.fixture(scope="module")
 def commands(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Those of the wheel, installed where a variable names a checkout, as Spark leaves it.
+
+    Nothing of that checkout is imported.
+    """
     folder = tmp_path_factory.mktemp("first-hour")
-    return empty_environment(folder / "environment", build(folder).wheel)
+    checkout = folder / "checkout"
+    metadata = checkout / "coincide.egg-info" / "PKG-INFO"
+    metadata.parent.mkdir(parents=True)
+    metadata.write_text(f"Metadata-Version: 2.4\nName: coincide\nVersion: {VERSION}\n")
+    (checkout / "coincide.py").write_text("raise AssertionError('the checkout is imported')")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(checkout))
+        return empty_environment(folder / "environment", build(folder).wheel)
 
 
 @pytest.fixture
 def desk(commands: Path, tmp_path: Path) -> Desk:
     return Desk(commands, tmp_path / "desk")
+
+
+def test_the_wheel_runs_away_from_its_sources(
+    desk: Desk, commands: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(commands.parent.parent / "checkout"))
+    where, version, spark = desk.lines(WHERE).split()
+    assert Path(where).is_relative_to(commands.parent)
+    assert (version, spark) == (VERSION, "False")
+    assert "backend cpu     joined two events" in desk.command("coincide doctor")
 
 
 def test_clocks_that_are_ten_milliseconds_off(desk: Desk) -> None:
@@ -66,12 +89,13 @@ def test_clocks_that_are_ten_milliseconds_off(desk: Desk) -> None:
     camera += [("late", "01", at.format(40.4))]
     desk.csv("gate.csv", "id lane seen", gate, ";")
     desk.csv("camera.csv", "id lane seen", camera, ";")
-    desk.command(
+    said = desk.command(
         "coincide join gate.csv camera.csv -o pairs.csv --csv-delimiter ; --by lane --within 20ms 80ms"
         " --confidence 0.9 --left-time seen --left-around 10ms --right-time seen --right-around 10ms"
     )
     pairs = {(row["lane"], row["left_id"], row["right_id"]) for row in desk.rows("pairs.csv")}
     assert pairs == {(f"0{i % 3}", f"g{i}", f"c{i}") for i in range(30) if i % 10 != 7}
+    assert "pairs       27\n" in said
 
 
 def test_the_first_s_pick_after_each_p_pick(desk: Desk) -> None:
@@ -152,7 +176,10 @@ def test_looking_before_choosing_a_confidence(desk: Desk) -> None:
 
 @pytest.mark.spark
 def test_all_that_readme_shows(commands: Path, tmp_path: Path) -> None:
-    """Its blocks one after the other in one interpreter, and its commands, in an empty folder."""
+    """Its blocks one after the other in one interpreter, in an empty folder.
+
+    `test_readme` runs its commands, and the tasks above other commands of the wheel.
+    """
     blocks = readme.blocks("python")
     assert len(blocks) == 4
     code = "\n".join([*blocks, "print(missed.num_rows, found.left.tolist())"])
@@ -161,11 +188,3 @@ def test_all_that_readme_shows(commands: Path, tmp_path: Path) -> None:
     assert "|    Ann|    hall|" in said
     assert said.splitlines()[-1] == "1 [0, 2]"
     assert list(tmp_path.iterdir()) == []
-    demo, join = (
-        shlex.split(line) for line in readme.COMMANDS if "--keep" in line or "badges" in line
-    )
-    for first, *words in (demo, join):
-        run(str(commands / first), *words, cwd=tmp_path)
-    assert {path.name for path in tmp_path.iterdir()} == {
-        *("badges.parquet", "doors.parquet", "pairs.parquet", "explore.html", "opened.parquet")
-    }

@@ -21,7 +21,7 @@ import pytest
 from coincide import CorrelateOptions, correlate_tables
 from scripts.kafka_broker import CONNECTOR, Broker, NoJars, jars, kafka_broker
 from tests.helpers.places import ROOT
-from tests.helpers.spark_process import spark_environment
+from tests.helpers.spark_process import quick_defaults, spark_environment
 from tests.house.test_examples import PRINTS
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark, pytest.mark.timeout(1000)]
@@ -49,23 +49,27 @@ def kafka(connector: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         pytest.skip(f"Kafka is not here: {error}")
 
 
-def environment() -> dict[str, str]:
-    """The environment of processes that find our commands and packages."""
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    """The environment of processes that find our commands and packages, and run small joins."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    return {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable}
+    own = {"PATH": path, "PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable}
+    return {**os.environ, **own, **quick_defaults(tmp_path / "settings")}
 
 
 BLOCK = re.compile(r"```bash\n(.*?)```(?:\n\n```text\n(.*?)```)?", re.DOTALL)
 
 
-def test_the_page_prints_what_it_says(connector: str, tmp_path: Path) -> None:
+def test_the_page_prints_what_it_says(
+    connector: str, environment: dict[str, str], tmp_path: Path
+) -> None:
     blocks = BLOCK.findall((ROOT / "docs/how-to/kafka.md").read_text(encoding="utf-8"))
     assert [bool(shown) for _, shown in blocks] == [False, False, True, True]
     (tmp_path / "scripts").symlink_to(ROOT / "scripts")
     stop = "trap 'python scripts/kafka_broker.py stop' ERR\n"
     script = f"set -e\n{stop}" + "".join(f"{code}\necho '-- end'\n" for code, _ in blocks)
     ran = subprocess.run(
-        ["bash", "-c", script], cwd=tmp_path, env=environment(), text=True, capture_output=True,
+        ["bash", "-c", script], cwd=tmp_path, env=environment, text=True, capture_output=True,
         timeout=900, check=False,
     )  # fmt: skip
     assert ran.returncode == 0, ran.stdout + ran.stderr
@@ -81,7 +85,12 @@ def test_the_page_prints_what_it_says(connector: str, tmp_path: Path) -> None:
     ],
 )
 def test_the_examples(
-    name: str, topics: list[str], kafka: Broker, connector: str, tmp_path: Path
+    name: str,
+    topics: list[str],
+    kafka: Broker,
+    connector: str,
+    environment: dict[str, str],
+    tmp_path: Path,
 ) -> None:
     import pyspark
 
@@ -93,7 +102,7 @@ def test_the_examples(
             *(str(submit), "--jars", connector, "--master", "local[1]"),
             *(str(ROOT / f"examples/{name}.py"), kafka.servers),
         ],
-        cwd=tmp_path, env=environment(), text=True, capture_output=True, timeout=900, check=False,
+        cwd=tmp_path, env=environment, text=True, capture_output=True, timeout=900, check=False,
     )  # fmt: skip
     assert (ran.returncode, ran.stdout) == (0, PRINTS[name]), ran.stderr
 

@@ -116,6 +116,9 @@ def test_the_demo_and_the_command_find_what_is_shown(
     answer = command(*shlex.split(first)[1:], COLUMNS="100")
     assert MARKED in answer.stdout
     assert command(*shlex.split(second)[1:]).returncode == 0
+    assert {path.name for path in tmp_path.iterdir()} == {
+        *("badges.parquet", "doors.parquet", "pairs.parquet", "explore.html", "opened.parquet")
+    }
     found, _, wrong = (int(word.replace(",", "")) for word in MARKED.split()[-3:])
     assert pq.read_metadata("opened.parquet").num_rows == found + wrong
     assert pq.read_schema("opened.parquet").names == ["door", "left_id", "right_id"]

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,6 +19,8 @@ if "VIRTUAL_GPU_LOG" in os.environ:
 if shutil.which("gcc") is None:
     pytest.skip("the virtual GPU needs gcc", allow_module_level=True)
 
+from bench.command_line import RESULTS
+from bench.gpu.counted import grown
 from tests.bench.test_bench_gpu import check_results
 from tests.helpers.gpu_compilation import (
     HISTOGRAM_KERNELS,
@@ -81,6 +84,17 @@ def misled(tmp_path_factory: pytest.TempPathFactory, lines: Path) -> Run:
     return ran(folder, OF_TWO, "-k", "TestFaults", devices=2, lines=lines)
 
 
+@pytest.fixture(scope="module")
+def counted(tmp_path_factory: pytest.TempPathFactory, lines: Path) -> dict[str, Any]:
+    """What `bench run gpu-counted` counts."""
+    folder = tmp_path_factory.mktemp("counted")
+    words = "bench", "run", "gpu-counted", "--out", str(folder)
+    given = {WATCHED: str(lines), "VIRTUAL_GPU_COUNTS": "1"}
+    _, log = ran_module(folder, "tests.virtual_gpu.lines", *words, **given)
+    assert log.faults == []
+    return json.loads((folder / "gpu-counted.json").read_text(encoding="utf-8"))
+
+
 @pytest.mark.parametrize("module", LEAST_TESTS)
 def test_gpu_tests_pass_on_the_virtual_gpu(run: Run, module: str) -> None:
     all_passed(run.done, module, LEAST_TESTS[module])
@@ -115,20 +129,29 @@ def test_two_virtual_gpus_see_work_for_the_wrong_one(misled: Run) -> None:
     assert any("memory of another device" in fault for fault in misled.log.faults)
 
 
+def test_no_count_of_a_join_grows(counted: dict[str, Any]) -> None:
+    """Instructions, bytes, launches and waits of fixed joins, against what is recorded."""
+    kept = json.loads((RESULTS / "gpu-counted.json").read_text(encoding="utf-8"))
+    assert all(figure["value"] > 0 for figure in counted["figures"])
+    grew = grown(kept, counted)
+    assert not grew, (
+        f"a join on a GPU does over a tenth more than recorded (found {'; '.join(grew)}). If that is"
+        " meant, `make counted` renews bench/results/gpu-counted.json."
+    )
+
+
 def test_the_benchmark_and_the_tests_run_all_host_code(
-    tmp_path: Path, lines: Path, run: Run, dealt: Run, misled: Run
+    tmp_path: Path, lines: Path, run: Run, dealt: Run, misled: Run, counted: dict[str, Any]
 ) -> None:
     """`bench run gpu --quick` from end to end, what is counted, and the tests miss few lines."""
     assert run.done.returncode == dealt.done.returncode == misled.done.returncode == 0
-    watched = {WATCHED: str(lines)}
     words = "bench", "run", "gpu", "--quick", "--out", str(tmp_path)
-    printed, log = ran_module(tmp_path, "tests.virtual_gpu.lines", *words, **watched)
+    printed, log = ran_module(tmp_path, "tests.virtual_gpu.lines", *words, **{WATCHED: str(lines)})
     assert "written to" in printed
     assert log.faults == []
     result = json.loads((tmp_path / "gpu-quick.json").read_text(encoding="utf-8"))
     assert result["settings"]["device"] == "virtual"
     check_results(result)
-    words = "bench", "run", "gpu-counted", "--quick", "--out", str(tmp_path)
-    ran_module(tmp_path, "tests.virtual_gpu.lines", *words, **watched, VIRTUAL_GPU_COUNTS="1")
+    assert counted["figures"]
     missing, share = gaps(lines)
     assert share >= 0.95, missing

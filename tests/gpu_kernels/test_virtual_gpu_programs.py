@@ -16,9 +16,7 @@ if SIMULATED or "VIRTUAL_GPU_LOG" in os.environ:
 if shutil.which("gcc") is None:
     pytest.skip("the virtual GPU needs gcc", allow_module_level=True)
 
-from bench.command_line import RESULTS
 from bench.gpu.backends import GPU
-from bench.gpu.counted import grown
 from tests.gpu_kernels.test_virtual_gpu import LEAST_TESTS
 from tests.helpers.virtual_runs import ran, ran_module
 
@@ -29,23 +27,6 @@ def test_slow_gpu_tests_pass_on_the_virtual_gpu(tmp_path: Path) -> None:
     run = ran(tmp_path, *LEAST_TESTS, "-m", "slow", seed=2, seconds=850)
     assert run.done.returncode == 0, run.done.stdout[-8000:] + run.done.stderr[-2000:]
     assert run.log.faults == []
-
-
-def test_no_count_of_a_join_grows(tmp_path: Path) -> None:
-    """Instructions, bytes, launches and waits of fixed joins, against what is recorded."""
-    words = "bench", "run", "gpu-counted", "--out", str(tmp_path)
-    _, log = ran_module(tmp_path, *words, VIRTUAL_GPU_COUNTS="1")
-    assert log.faults == []
-    kept, found = (
-        json.loads((folder / "gpu-counted.json").read_text(encoding="utf-8"))
-        for folder in (RESULTS, tmp_path)
-    )
-    assert all(figure["value"] > 0 for figure in found["figures"])
-    lines = grown(kept, found)
-    assert not lines, (
-        f"a join on a GPU does over a tenth more than recorded (found {'; '.join(lines)}). If that is"
-        " meant, `make counted` renews bench/results/gpu-counted.json."
-    )
 
 
 def test_the_hunt_finds_nothing(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 
 from tests.helpers.places import ROOT
 
@@ -17,6 +18,17 @@ QUICK = {
     "spark.sql.ui.explainMode": "simple",
 }
 """Settings for joins of few rows."""
+
+
+def quick_defaults(folder: Path) -> dict[str, str]:
+    """Variables with which `spark-submit` and plain programs have the settings for joins of few rows.
+
+    They read them from a file in this folder; PYSPARK_SUBMIT_ARGS is not for `spark-submit`.
+    """
+    folder.mkdir()
+    lines = (f"{name} {value}\n" for name, value in (QUICK | DAEMON).items())
+    (folder / "spark-defaults.conf").write_text("".join(lines), encoding="utf-8")
+    return {"SPARK_CONF_DIR": str(folder)}
 
 
 def spark_environment(**more: str) -> dict[str, str]:

@@ -32,6 +32,10 @@ BESIDE = (
     "CONTRIBUTING.md",
     "LICENSE",
 )
+WHERE = (
+    "import coincide, sys; print(coincide.__file__, coincide.__version__, 'pyspark' in sys.modules)"
+)
+"""What is imported, and whether that imports Spark."""
 
 
 class Built(NamedTuple):
@@ -44,13 +48,22 @@ class Built(NamedTuple):
 
 
 def build(folder: Path) -> Built:
-    """Build both archives in a copy of the sources, the wheel from the source archive."""
+    """Build both archives in a copy of the sources, the wheel from the source archive.
+
+    Or take those of `make dist`, if a variable names their folder, as in CI.
+    """
+    if (made := os.environ.get("COINCIDE_DIST")) is not None:
+        return _opened(Path(made))
     sources = folder / "sources"
     for name in (*PACKAGES, "bench", "tests"):
         shutil.copytree(ROOT / name, sources / name, ignore=_ignored)
     for name in BESIDE:
         shutil.copy(ROOT / name, sources)
     run(sys.executable, "-m", "build", "--no-isolation", "-o", str(folder), str(sources))
+    return _opened(folder)
+
+
+def _opened(folder: Path) -> Built:
     (wheel,), (archive,) = folder.glob("*.whl"), folder.glob("*.tar.gz")
     with ZipFile(wheel) as opened:
         in_wheel = {name for name in opened.namelist() if not name.endswith("/")}

@@ -1,4 +1,7 @@
-"""What is built of Coincide: what lies in the wheel, what it says of itself, and that it runs alone."""
+"""What is built of Coincide: what lies in the wheel, what it says of itself, what pip does with it.
+
+That it runs alone is `tests/end_to_end/test_first_hour.py`.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +19,10 @@ from packaging.utils import canonicalize_name
 from tests.helpers.places import ROOT
 from tests.helpers.wheels import (
     PACKAGES,
+    WHERE,
     Built,
     base_environment,
     build,
-    empty_environment,
     run,
     site_packages,
 )
@@ -27,10 +30,6 @@ from tests.helpers.wheels import (
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 CONDA_NAMES = {"cupy-cuda13x": "cupy"}
 RECIPE = ROOT / "conda" / "recipe.yaml"
-CSV = "id,t\n{0},2026-03-02T09:00:00.{1}\n"
-SCRIPT = (
-    "import coincide, sys; print(coincide.__file__, coincide.__version__, 'pyspark' in sys.modules)"
-)
 
 
 @pytest.fixture(scope="module")
@@ -66,37 +65,6 @@ def test_the_page_of_an_index_renders(built: Built) -> None:
     assert said.count("PASSED") == 2
 
 
-@pytest.mark.slow
-def test_the_wheel_runs_away_from_its_sources(
-    built: Built, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    checkout = tmp_path / "checkout"  # as an editable installation leaves it, and Spark names it
-    metadata = checkout / "coincide.egg-info" / "PKG-INFO"
-    metadata.parent.mkdir(parents=True)
-    metadata.write_text(f"Metadata-Version: 2.4\nName: coincide\nVersion: {PROJECT['version']}\n")
-    (checkout / "coincide.py").write_text("raise AssertionError('the checkout is imported')")
-    monkeypatch.setenv("PYTHONPATH", str(checkout))
-
-    commands = empty_environment(tmp_path / "env", built.wheel)
-    work = tmp_path / "work"
-    work.mkdir()
-    where, version, spark = run(str(commands / "python"), "-c", SCRIPT, cwd=work).split()
-    assert Path(where).is_relative_to(tmp_path)
-    assert (version, spark) == (PROJECT["version"], "False")
-
-    (work / "left.csv").write_text(CSV.format("a", "000Z"), "utf-8")
-    (work / "right.csv").write_text(CSV.format("b", "400Z"), "utf-8")
-    words = (
-        *("join", "left.csv", "right.csv", "-o", "pairs.parquet", "--engine", "local"),
-        *("--within", "0s", "1s", "--confidence", "0.9", "--left-time", "t", "--right-time", "t"),
-    )
-    said = run(str(commands / "coincide"), *words, cwd=work)
-    assert "pairs       1\n" in said
-    assert "backend cpu     joined two events" in run(
-        str(commands / "coincide"), "doctor", cwd=work
-    )
-
-
 def hashes(folder: Path) -> dict[str, str]:
     return {
         path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
@@ -130,7 +98,7 @@ def test_another_pyspark_stays_as_it_is(built: Built, tmp_path: Path) -> None:
     install = (*pip, "install", "--no-index", "--no-cache-dir")
     run(*install, str(built.wheel))
     assert hashes(packages) == before
-    script = f"{SCRIPT}; print(len(coincide.correlate_tables({{'t': [1]}}, {{'t': [2]}},"
+    script = f"{WHERE}; print(len(coincide.correlate_tables({{'t': [1]}}, {{'t': [2]}},"
     script += " within=(0, 5), confidence=0.5, left_time='t', right_time='t')))"
     said = run(str(commands / "python"), "-c", script, cwd=tmp_path).split()
     assert said[-3:] == [PROJECT["version"], "False", "1"]
