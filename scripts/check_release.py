@@ -2,7 +2,7 @@
 
 `python scripts/check_release.py [--python 3.11 ...] [--spark 4.0 ...]`. An environment gets the wheel and
 what it requires, by uv, and then joins two tables, by Python and by the command. What could not be checked
-is named.
+is named, and fails unless `--allow-missing` is given.
 """
 
 from __future__ import annotations
@@ -75,10 +75,13 @@ def main(words: list[str]) -> int:
     parser.add_argument(
         "--spark", nargs="*", default=SPARKS, help="versions of Spark to check with"
     )
+    parser.add_argument(
+        "--allow-missing", action="store_true", help="do not fail for what is not to be had here"
+    )
     given = parser.parse_args(words)
     version = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
     wheel = DIST / f"coincide-{version}-py3-none-any.whl"
-    collect(version)
+    missing = 0 if collect(version) else 1
     failed = 0
     checks = [
         *((python, None) for python in given.python),
@@ -87,14 +90,18 @@ def main(words: list[str]) -> int:
     for python, spark in checks:
         done = check(wheel, version, python, spark)
         failed += done.state == FAILED
+        missing += done.state == SKIPPED
         print(f"{done.state:<7} {done.what}: {done.said}", flush=True)
     for line in written_sums(DIST):
         print(line)
+    if missing and not given.allow_missing:
+        print(f"{missing} of the above could not be had. Give --allow-missing to go without.")
+        failed += missing
     return int(failed > 0)
 
 
-def collect(version: str) -> None:
-    """Put the site, and the conda package if there is one, next to the archives."""
+def collect(version: str) -> bool:
+    """Put the site and the conda package next to the archives; whether there is such a package."""
     with tarfile.open(DIST / f"coincide-{version}-site.tar.gz", "w:gz") as archive:
         archive.add(ROOT / "build" / "site", f"coincide-{version}-site")
     found = sorted((ROOT / "build" / "conda" / "noarch").glob(f"coincide-{version}-*.conda"))
@@ -102,6 +109,7 @@ def collect(version: str) -> None:
         shutil.copy(package, DIST)
     if not found:
         print("MISSING conda package: none was built")
+    return bool(found)
 
 
 def written_sums(folder: Path) -> list[str]:
@@ -125,9 +133,11 @@ def check(wheel: Path, version: str, python: str | None, spark: str | None) -> C
             return Checked(
                 what, SKIPPED, f"not here, and uv cannot get it ({last_line(error.stderr)})"
             )
+        except (subprocess.TimeoutExpired, OSError) as error:  # uv itself may be missing
+            return Checked(what, FAILED, f"no environment ({last_line(str(error))})")
         try:
             return Checked(what, OK, "; ".join(steps(folder, interpreter, wheel, version, spark)))
-        except (subprocess.SubprocessError, ValueError) as error:
+        except (subprocess.SubprocessError, OSError, ValueError) as error:
             said = getattr(error, "stderr", None) or str(error)
             return Checked(what, FAILED, last_line(said))
 
