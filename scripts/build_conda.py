@@ -28,7 +28,9 @@ def why_not(channel: str) -> str | None:
 def main() -> int:
     """Build, or say plainly that nothing was built."""
     output = ROOT / "build" / "conda"
-    shutil.rmtree(output, ignore_errors=True)  # a release takes what is there, which may be of older sources
+    shutil.rmtree(
+        output, ignore_errors=True
+    )  # a release takes what is there, which may be of older sources
     channel = os.environ.get(VARIABLE, "").rstrip("/")
     why = why_not(channel)
     if why is not None:
