@@ -75,8 +75,8 @@ conda: $(DEVELOPMENT) ## Build the conda package into build/conda, from the chan
 	@$(PYTHON) scripts/build_conda.py
 
 # Twine looks at archives alone, so checksums come last.
-release: dist conda docs ## Build all of a release into dist/, check it in empty environments, and write checksums
-	@$(PYTHON) scripts/check_release.py $(ARGS)
+release: dist conda notebooks docs ## Build all of a release into dist/, check it in empty environments, and write checksums
+	@$(WITH_JAVA) $(PYTHON) scripts/check_release.py $(ARGS)
 
 bench: $(DEVELOPMENT) ## Run the benchmarks; ARGS go to them
 	@$(WITH_JAVA) $(PYTHON) -m bench $(ARGS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import urllib.request
 from pathlib import Path
@@ -26,6 +27,10 @@ def why_not(channel: str) -> str | None:
 
 def main() -> int:
     """Build, or say plainly that nothing was built."""
+    output = ROOT / "build" / "conda"
+    shutil.rmtree(
+        output, ignore_errors=True
+    )  # a release takes what is there, which may be of older sources
     channel = os.environ.get(VARIABLE, "").rstrip("/")
     why = why_not(channel)
     if why is not None:
@@ -33,7 +38,6 @@ def main() -> int:
         return 0
     from rattler_build import build_recipes
 
-    output = ROOT / "build" / "conda"
     build_recipes([ROOT / "conda" / "recipe.yaml"], channel=[channel], output_dir=output)
     built = sorted(output.glob("noarch/coincide-*"))
     print(f"conda package built: {', '.join(map(str, built))}")

@@ -2,7 +2,7 @@
 
 `python scripts/check_release.py [--python 3.11 ...] [--spark 4.0 ...]`. An environment gets the wheel and
 what it requires, by uv, and then joins two tables, by Python and by the command. What could not be checked
-is named.
+is named, and fails unless `--allow-missing` is given.
 """
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ import time
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 DIST = ROOT / "dist"
 UV = str(Path(sys.executable).with_name("uv"))
-PYTHONS = ("3.11", "3.12", "3.13", "3.14")
+LOWEST, OLDEST = "lowest", "3.11"
+PYTHONS = (LOWEST, OLDEST, "3.12", "3.13", "3.14")
 SPARKS = ("4.0", "4.1", "4.2")
 SUMS = "SHA256SUMS"
 CSV = "id,t\n{0},2026-03-02T09:00:00.{1}Z\n"
@@ -71,14 +72,22 @@ OK, FAILED, SKIPPED = "ok", "FAILED", "SKIPPED"
 def main(words: list[str]) -> int:
     """Put everything into dist/, check it, and write the checksums; 1 if a check failed."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--python", nargs="*", default=PYTHONS, help="versions to check with")
+    parser.add_argument(
+        "--python",
+        nargs="*",
+        default=PYTHONS,
+        help="versions; lowest: the oldest, and of each requirement the lowest",
+    )
     parser.add_argument(
         "--spark", nargs="*", default=SPARKS, help="versions of Spark to check with"
     )
+    parser.add_argument(
+        "--allow-missing", action="store_true", help="do not fail for what is not to be had here"
+    )
     given = parser.parse_args(words)
-    version = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
+    version = project()["version"]
     wheel = DIST / f"coincide-{version}-py3-none-any.whl"
-    collect(version)
+    missing = 0 if collect(version) else 1
     failed = 0
     checks = [
         *((python, None) for python in given.python),
@@ -87,14 +96,24 @@ def main(words: list[str]) -> int:
     for python, spark in checks:
         done = check(wheel, version, python, spark)
         failed += done.state == FAILED
+        missing += done.state == SKIPPED
         print(f"{done.state:<7} {done.what}: {done.said}", flush=True)
     for line in written_sums(DIST):
         print(line)
+    if missing and not given.allow_missing:
+        print(f"{missing} of the above could not be had. Give --allow-missing to go without.")
+        failed += missing
     return int(failed > 0)
 
 
-def collect(version: str) -> None:
-    """Put the site, and the conda package if there is one, next to the archives."""
+def project() -> dict[str, Any]:
+    """What pyproject.toml says of the project."""
+    found: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    return found
+
+
+def collect(version: str) -> bool:
+    """Put the site and the conda package next to the archives; whether there is such a package."""
     with tarfile.open(DIST / f"coincide-{version}-site.tar.gz", "w:gz") as archive:
         archive.add(ROOT / "build" / "site", f"coincide-{version}-site")
     found = sorted((ROOT / "build" / "conda" / "noarch").glob(f"coincide-{version}-*.conda"))
@@ -102,6 +121,7 @@ def collect(version: str) -> None:
         shutil.copy(package, DIST)
     if not found:
         print("MISSING conda package: none was built")
+    return bool(found)
 
 
 def written_sums(folder: Path) -> list[str]:
@@ -114,7 +134,13 @@ def written_sums(folder: Path) -> list[str]:
 
 def check(wheel: Path, version: str, python: str | None, spark: str | None) -> Checked:
     """Install into an empty environment, and join there."""
+    is_lowest = python == LOWEST
     what = f"Spark {spark}" if spark else f"Python {python}"
+    if is_lowest:
+        what, python = f"Python {OLDEST}, the lowest versions", OLDEST
+    packages = [f"{wheel}[spark]", f"pyspark=={spark}.*"] if spark else [str(wheel)]
+    if is_lowest:
+        packages += ["--resolution", "lowest-direct", *project()["dependencies"]]
     with tempfile.TemporaryDirectory(prefix="coincide-release-") as name:
         folder = Path(name)
         try:
@@ -125,9 +151,13 @@ def check(wheel: Path, version: str, python: str | None, spark: str | None) -> C
             return Checked(
                 what, SKIPPED, f"not here, and uv cannot get it ({last_line(error.stderr)})"
             )
+        except (subprocess.TimeoutExpired, OSError) as error:  # uv itself may be missing
+            return Checked(what, FAILED, f"no environment ({last_line(str(error))})")
         try:
-            return Checked(what, OK, "; ".join(steps(folder, interpreter, wheel, version, spark)))
-        except (subprocess.SubprocessError, ValueError) as error:
+            return Checked(
+                what, OK, "; ".join(steps(folder, interpreter, packages, version, spark))
+            )
+        except (subprocess.SubprocessError, OSError, ValueError) as error:
             said = getattr(error, "stderr", None) or str(error)
             return Checked(what, FAILED, last_line(said))
 
@@ -141,11 +171,10 @@ def environment(folder: Path, python: str) -> Path:
 
 
 def steps(
-    folder: Path, python: Path, wheel: Path, version: str, spark: str | None
+    folder: Path, python: Path, packages: list[str], version: str, spark: str | None
 ) -> Iterator[str]:
     """Install, join in Python, join by the command; what each has to say."""
     begun = time.perf_counter()
-    packages = [f"{wheel}[spark]", f"pyspark=={spark}.*"] if spark else [str(wheel)]
     install = (UV, "pip", "install", "--quiet", "--system-certs", "--python", str(python))
     # PySpark's sources are large, and are not needed again.
     cache = ("--cache-dir", str(folder / "cache")) if spark else ()
@@ -162,6 +191,7 @@ def steps(
     if "pairs       1\n" not in run(folder, command, *COMMAND):
         raise ValueError("the command did not find the pair")
     run(folder, command, "doctor")
+    run(folder, command, "join", "--help")
     yield "joins tables and files" if spark is None else "joins DataFrames and files"
 
 

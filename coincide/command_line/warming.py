@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -16,10 +17,11 @@ import coincide
 from coincide import CorrelateOptions, Spatial, SpeedRange
 from coincide.engine.backends import load_backend
 from coincide.model.compiled import folders
-from coincide.model.errors import BackendError
+from coincide.model.errors import BackendError, CoincideWarning, KernelCacheWarning
 from coincide.model.key_hashes import hashes_of
 from coincide.model.ordering import stable_order
 from coincide.model.transitions import NONE, alternating_order
+from cpu_fallback.aggregates.states import BITS, put_words, told_sums
 
 _EVENTS, _APART, _LENGTH, _KEYS = 400, 50, 60, 4
 """Events of a side; ticks from one to the next on average, and of the longest one; keys."""
@@ -37,7 +39,10 @@ def warm() -> int:
     for backend in ("cpu", "gpu") if _has_gpu() else ("cpu",):
         for name, job in jobs(backend):
             started = time.perf_counter()
-            job()
+            with warnings.catch_warnings():  # the events are made up; only what is kept matters
+                warnings.simplefilter("ignore", CoincideWarning)
+                warnings.simplefilter("default", KernelCacheWarning)
+                job()
             print(f"{time.perf_counter() - started:6.1f} s  {backend}  {name}", flush=True)
     if not folders:
         print("Nothing is kept: set NUMBA_CACHE_DIR to a folder that can be written.")
@@ -67,16 +72,19 @@ def jobs(backend: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
             yield f"joins of {own} and {others}", partial(_join, correlate, left, right, times)
     yield "joins by key, and one to one", partial(_match, correlate, left, right)
     yield "spans", partial(_join_spans, correlate, left, right)
+    yield "best matches and aggregates", partial(_choose, correlate, left, right)
     yield "arrays", partial(_join_arrays, left, right, backend)
     yield "sequences and coincidences", partial(_make_tuples, left, right, backend)
     yield "borders and transitions", partial(_cross_borders, backend)
     yield "causes and effects", partial(_find_effects, left, right, backend)
     if backend == "cpu":
+        yield "causes and effects of histograms, and on a sphere", partial(_place, left, right)
         yield "streams", partial(_push, left, right)
-        yield "delays, chance and clocks", partial(_compare, left, right)
+        yield "delays and chance", partial(_compare, left, right)
+        yield "clocks", _correct
         yield "causes through a window", partial(_pass_window, left)
         yield "clusters", partial(_cluster, left)
-        yield "many rows, and texts as keys", _sort
+        yield "many rows, texts as keys, and what tasks tell each other", _sort
 
 
 def _events(seed: int) -> pa.Table:
@@ -110,7 +118,10 @@ def _join(correlate: Any, left: pa.Table, right: pa.Table, times: dict[str, Any]
             left, right, emit=emit, **_WINDOW, **times, **(sums if emit == _EMITS[-1] else {})
         )
     correlate(left, right, probability=True, **_WINDOW, **times)
-    correlate(left, **_WINDOW, left_time=times["left_time"])
+    for emit in ("pairs", "counts"):  # one stream with itself
+        correlate(left, emit=emit, within=(-100, 50), confidence=0.5, left_time=times["left_time"])
+    # A window that is narrower than what is known of times.
+    correlate(left, right, within=(-5, 5), confidence=0.1, **times)
 
 
 def _match(correlate: Any, left: pa.Table, right: pa.Table) -> None:
@@ -130,7 +141,27 @@ def _join_spans(correlate: Any, left: pa.Table, right: pa.Table) -> None:
         for condition in (coincide.overlapping(), coincide.inside(), coincide.following("20ms")):
             is_certain = around is None
             more = {} if is_certain else {"confidence": 0.5}
-            correlate(left, right, condition, left_time=times, right_time=times, **more)
+            for emit in ("pairs", "best"):
+                correlate(
+                    left, right, condition, emit=emit, left_time=times, right_time=times, **more
+                )
+    times = coincide.spans("min_time", "max_time")
+    given: dict[str, Any] = {"by": "key", "options": _MILLISECONDS}
+    for unions in (coincide.merged, coincide.labelled, coincide.coverage, coincide.gaps):
+        unions(left, time=times, **given)
+    for compared in (coincide.difference, coincide.covered):
+        compared(left, right, left_time=times, right_time=times, **given)
+
+
+def _choose(correlate: Any, left: pa.Table, right: pa.Table) -> None:
+    """Rows that others are chosen from, and sums of numbers of each kind."""
+    correlate(left, right, emit="best", where="left_x < right_x", **_WINDOW)
+    aggregates = {
+        f"{name}_{function}": (name, function)
+        for name in ("key", "x")
+        for function in ("sum", "mean", "std")
+    }
+    correlate(left, right, emit="aggregates", aggregates=aggregates, **_WINDOW)
 
 
 def _join_arrays(left: pa.Table, right: pa.Table, backend: Any) -> None:
@@ -138,8 +169,11 @@ def _join_arrays(left: pa.Table, right: pa.Table, backend: Any) -> None:
         coincide.EventArrays(*(np.array(side[name]) for name in ("min_time", "max_time")))
         for side in (left, right)
     )
-    for emit in ("pairs", "counts", "best"):
-        coincide.correlate_arrays(own, others, emit=emit, backend=backend, **_WINDOW)
+    instants = own.min_time, others.min_time
+    backwards = instants[0][::-1].copy(), instants[1]
+    for sides in ((own, others), instants, backwards):
+        for emit in ("pairs", "counts", "best"):
+            coincide.correlate_arrays(*sides, emit=emit, backend=backend, **_WINDOW)
 
 
 def _make_tuples(left: pa.Table, right: pa.Table, backend: Any) -> None:
@@ -182,6 +216,47 @@ def _find_effects(left: pa.Table, right: pa.Table, backend: Any) -> None:
             causality(cause_time=times, emit=emit)
 
 
+def _place(left: pa.Table, right: pa.Table) -> None:
+    histograms = _kinds()["histograms"]
+    near = Spatial(0.5), SpeedRange(0.001, 1.0)
+    likely = coincide.CausalityCondition(near, confidence=0.2)
+    for place in (("x", "y"), ("key", "template")):  # the second are few: pairs of places are made
+        for emit in _EMITS[:4]:
+            coincide.causality_tables(
+                left, right, likely, cause_time=histograms, cause_place=place, emit=emit,
+                options=_MILLISECONDS,
+            )  # fmt: skip
+    given: dict[str, Any] = {
+        "cause_time": histograms, "cause_place": ("x", "y"), "options": _MILLISECONDS,
+    }  # fmt: skip
+    ways: tuple[dict[str, Any], ...] = ({"emit": "counts"}, {"probability": True})
+    for more in ways:
+        coincide.causality_tables(left, None, likely, **given, **more)  # one stream with itself
+    # On a grid with far more cells than events.
+    wide = [
+        side.append_column("east", pa.array(1e4 * np.array(side["x"]))).append_column(
+            "north", pa.array(1e4 * np.array(side["y"]))
+        )
+        for side in (left, right)
+    ]
+    close = coincide.CausalityCondition((Spatial(50), coincide.Temporal(0, _EVENTS * _APART)))
+    coincide.causality_tables(
+        wide[0],
+        wide[1],
+        close,
+        cause_time="min_time",
+        cause_place=("east", "north"),
+        options=_MILLISECONDS,
+    )
+    on_earth = coincide.CausalityCondition(
+        (Spatial(100), coincide.Temporal(0, 100)), space=coincide.Sphere()
+    )
+    coincide.causality_tables(
+        left, right, on_earth, cause_time="min_time", cause_place=("x", "y"),
+        options=_MILLISECONDS,
+    )  # fmt: skip
+
+
 def _push(left: pa.Table, right: pa.Table) -> None:
     for how in ("inner", "anti"):
         stream = coincide.stream_tables(
@@ -192,14 +267,37 @@ def _push(left: pa.Table, right: pa.Table) -> None:
 
 
 def _compare(left: pa.Table, right: pa.Table) -> None:
-    coincide.delay_histogram(left, right, within=(-100, 100), options=_MILLISECONDS)
+    for reach in (100, _EVENTS * _APART):  # the second has more pairs than are looked at
+        within = (-reach, reach)
+        coincide.delay_histogram(left, right, within=within, bins=8, options=_MILLISECONDS)
     coincide.explore_tables(left, right, within=(-100, 100), options=_MILLISECONDS)
     coincide.accidental_pair_tables(
         left, right, shifts=("1s", "-1s"), options=_MILLISECONDS, **_WINDOW
     )
-    coincide.clock_error_tables(
-        left, right, max_offset="1s", left_time="min_time", right_time="min_time",
-        options=_MILLISECONDS,
+    times: tuple[dict[str, Any], ...] = ({}, {"left_time": "min_time"})
+    for alone in times:
+        coincide.accidental_pair_tables(
+            left, shifts=("1s", "-1s"), options=_MILLISECONDS, **alone, **_WINDOW
+        )
+
+
+def _correct() -> None:
+    """Two recorders that saw the same, in seconds as floats; the clock of one is off."""
+    random = np.random.default_rng(5)
+    causes = np.sort(random.uniform(0, 9 * _EVENTS, _EVENTS))
+    others = causes + 12.4 + 8e-5 * causes + random.normal(0, 0.003, _EVENTS)
+    left, right = (
+        {
+            "id": np.arange(2 * _EVENTS),
+            "time": np.append(seen, random.uniform(0, 9 * _EVENTS, _EVENTS)),
+        }
+        for seen in (causes, others)
+    )
+    seconds = CorrelateOptions(unit="s", tick="us")
+    errors = coincide.clock_error_tables(left, right, max_offset="60s", options=seconds)
+    coincide.correlate_tables(
+        left, right, within="10ms", confidence=0.5, right_time="time", options=seconds,
+        left_time=coincide.corrected_clock("time", errors),
     )  # fmt: skip
 
 
@@ -218,6 +316,10 @@ def _pass_window(events: pa.Table) -> None:
             options=options,
         )
         window.push(events)
+    coincide.window_recall(
+        events, near, windows=(20,), time="min_time", arrival="min_time", place=("x", "y"),
+        options=coincide.WindowOptions(window=20, unit="ms"), policies=("fifo",),
+    )  # fmt: skip
 
 
 def _cluster(events: pa.Table) -> None:
@@ -235,4 +337,9 @@ def _sort() -> None:
         stable_order(times[:rows], times[:rows] % _KEYS, threads=2)
     hashes_of([pa.array(["a", "b"]), pa.array([1, 2])])
     keys = np.sort(times[:_EVENTS] % _KEYS)
+    sums = times[: 6 * _KEYS].reshape(-1, 6)
+    words, starts = told_sums(sums, BITS, 0)
+    words = np.frombuffer(words.tobytes(), np.int16)  # as it comes from another process
+    for places in (6, 12):
+        put_words(words, starts, 0, np.zeros((len(sums), 12), np.int64)[:, :places])
     alternating_order(keys, times[:_EVENTS], (times[:_EVENTS] % 2).astype(np.int8), NONE)

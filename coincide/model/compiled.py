@@ -81,8 +81,41 @@ _KEPT = (".nbi", ".nbc", ".lcs")
 _DIGITS = 16
 
 
+class _FolderOfKernels:
+    """Mixin for a locator of Numba or Numba-CUDA: a folder that holds a kernel need not be writable."""
+
+    def __init__(self, function: Any, file: str) -> None:
+        super().__init__(function, file)  # type: ignore[call-arg]
+        self._function = function
+        self._stem = Path(file).stem
+
+    def ensure_cache_path(self) -> None:
+        """Raise where nothing can be kept, and nothing is."""
+        try:
+            super().ensure_cache_path()  # type: ignore[misc]
+        except OSError:
+            name = f"{self._stem}.{self._function.__qualname__}".replace("<", "").replace(">", "")
+            kept = f"{name}-{self.get_disambiguator()}.*-{sources_digest()}.nbi"  # type: ignore[attr-defined]
+            if not any(Path(self.get_cache_path()).glob(kept)):  # type: ignore[attr-defined]
+                raise
+
+    def get_source_stamp(self) -> Any:
+        """Not the time of a file, which images and archives cut off to whole seconds."""
+        if _is_home(self._function.__module__):
+            return sources_digest()
+        return super().get_source_stamp()  # type: ignore[misc]
+
+
 class KeyedBySources:
     """Mixin for a `CacheImpl` of Numba or Numba-CUDA."""
+
+    _locator_classes: list[Any]
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        cls._locator_classes = [
+            type(each.__name__, (_FolderOfKernels, each), {}) for each in cls._locator_classes
+        ]
 
     def get_filename_base(self, fullname: str, abiflags: str) -> str:
         """The name without its ending of a function's files."""
@@ -128,6 +161,11 @@ class KeptKernels:
             return
         function = self._base.removesuffix(f"-{sources_digest()}").rpartition("-")[0]
         self._remove(lambda name: name.startswith(f"{function}-") and sources_digest() not in name)
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether its folder can be written, or holds the kernel."""
+        return is_writable(str(self._folder)) or (self._folder / f"{self._base}.nbi").is_file()
 
     @property
     def _folder(self) -> Path:
@@ -181,7 +219,7 @@ def keep_on_disk(kernel: Any, kind: type) -> None:
             raise
         return
     # Numba finds out that an import is from a zip archive only when it writes.
-    if is_writable(kept.cache_path):
+    if kept.is_usable:
         kernel._cache = kept
         folders.add(kept.cache_path)
 
@@ -189,11 +227,13 @@ def keep_on_disk(kernel: Any, kind: type) -> None:
 def _is_of_ours(kind: Any) -> bool:
     """Whether the named tuples in a type of Numba's come from the packages with kernels."""
     if hasattr(kind, "instance_class"):
-        home = f"{kind.instance_class.__module__}."
-        return home.startswith(tuple(f"{each}." for each in PACKAGES)) and all(
-            map(_is_of_ours, kind)
-        )
+        return _is_home(kind.instance_class.__module__) and all(map(_is_of_ours, kind))
     return True
+
+
+def _is_home(module: str) -> bool:
+    """Whether `sources_digest` counts a module."""
+    return f"{module}.".startswith(tuple(f"{each}." for each in PACKAGES))
 
 
 @cache
@@ -237,7 +277,7 @@ def compiled(
     # run by several threads on disjoint blocks, a whole machine. ``error_model="numpy"`` keeps
     # division free of branches; ``fastmath`` stays off, since probabilities must agree to the bit.
     # What is on disk is used with the very sources that it was compiled from
-    # (`coincide.model.compiled`). Where no folder can be written (zip imports, read-only
+    # (`coincide.model.compiled`). Where no folder can be written or holds it (zip imports, read-only
     # site-packages without a home) a kernel is compiled anew in each process.
     if function is None:
         return lambda inner: compiled(inner, allocates=allocates, **options)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
-from coincide.command_line import doctor, warming
-from coincide.model.compiled import folders
+from coincide.command_line import warming
 
 JOINS = """
+import sys
 import numpy as np
 from numba.core import event
 
@@ -29,7 +31,8 @@ event.register("numba:compile", Listener())
 import coincide
 badges = {"id": ["Ann", "Bob"], "key": ["x", "y"], "at": [10_000, 12_500]}
 doors = {"id": ["hall"], "key": ["x"], "min_time": [11_000], "max_time": [13_000]}
-for more in ({}, {"by": "key"}, {"emit": "counts"}, {"how": "full"}, {"emit": "lists"}):
+ALL = ({}, {"by": "key"}, {"emit": "counts"}, {"how": "full"}, {"emit": "lists"})
+for more in ALL[: int(sys.argv[1])]:
     found = coincide.correlate_tables(
         badges, doors, within=(0, 3_000), confidence=0.9,
         left_time=coincide.around("at", 400), **more,
@@ -41,43 +44,75 @@ print(compiled)
 """
 
 
-COMMON = ("joins of intervals and intervals", "joins by key, and one to one", "arrays")
-SOME = f"""
-from coincide.command_line import warming
-for name, job in warming.jobs("cpu"):
-    if name in {COMMON}:
-        job()
+WARM = """
+import importlib, json, pkgutil
+from numba.core.dispatcher import Dispatcher
+from coincide.command_line import doctor
+
+assert doctor.run(warm=True) == 0
+import coincide.model, cpu_fallback
+kernels = {}
+for package in (coincide.model, cpu_fallback):
+    for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        module = importlib.import_module(found.name)
+        for name, each in vars(module).items():
+            if isinstance(each, Dispatcher) and each.py_func.__module__ == found.name:
+                kernels[f"{found.name}.{name}"] = len(each.signatures)
+print(json.dumps(kernels))
 """
+OF_TESTS = {
+    "coincide.model.probability.qualifies",  # bands are held against it
+    "coincide.model.timestamps.protocol.max_time_of",  # named tuples of every kind are tried with it
+}
+BEFORE_GPUS = {"coincide.model.timestamps.intervals.narrow_lengths"}
+"""What only a host with a GPU compiles."""
+
+pytestmark = pytest.mark.timeout(1200)
 
 
-@pytest.mark.slow
-def test_later_processes_compile_nothing(tmp_path: Path) -> None:
-    """Those of intervals alone: each further job takes as long."""
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
-
-    def said(code: str) -> str:
-        done = subprocess.run(
-            [sys.executable, "-c", code],
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        return done.stdout
-
-    assert set(COMMON) < {name for name, _ in warming.jobs("cpu")}
-    assert said(JOINS) != "[]\n", "what is not warm is compiled"
-    said(SOME)
-    assert said(JOINS) == "[]\n"
+def run(code: str, folder: Path, *words: str) -> str:
+    """What a process says that keeps kernels in a folder."""
+    return subprocess.run(
+        [sys.executable, "-c", code, *words],
+        env={**os.environ, "NUMBA_CACHE_DIR": str(folder)},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
 
 
-def test_the_command_tells_of_each_job(capsys: pytest.CaptureFixture[str]) -> None:
-    assert doctor.run(warm=True) == 0
-    lines = capsys.readouterr().out.splitlines()
-    told = [line.split("  ")[-1] for line in lines[1:-1] if "  cpu  " in line]
+class Warm(NamedTuple):
+    """What `--warm` left in an empty folder, and said."""
+
+    folder: Path
+    lines: list[str]
+    signatures: dict[str, int]  # how many each compiled function has
+
+
+@pytest.fixture(scope="module")
+def warm(tmp_path_factory: pytest.TempPathFactory) -> Warm:
+    """Once for all tests: it compiles for minutes."""
+    folder = tmp_path_factory.mktemp("warm")
+    *lines, signatures = run(WARM, folder).splitlines()
+    return Warm(folder, lines, json.loads(signatures))
+
+
+def test_later_processes_compile_nothing(warm: Warm, tmp_path: Path) -> None:
+    assert run(JOINS, tmp_path, "1") != "[]\n", "what is not warm is compiled"
+    assert run(JOINS, warm.folder, "5") == "[]\n"
+
+
+def test_each_compiled_function_is_reached(warm: Warm) -> None:
+    assert len(warm.signatures) > 300
+    without = {name for name, signatures in warm.signatures.items() if not signatures}
+    assert without - BEFORE_GPUS == OF_TESTS
+
+
+def test_the_command_tells_of_each_job(warm: Warm) -> None:
+    told = [line.split("  ")[-1] for line in warm.lines if "  cpu  " in line]
     assert told == [name for name, _ in warming.jobs("cpu")]
-    assert lines[-1].startswith("Ready: ")
-    assert lines[-1].endswith(os.path.commonpath(folders))
+    assert warm.lines[-1].startswith("Ready: ")
+    assert warm.lines[-1].endswith(f"below {warm.folder}")
 
 
 def test_where_no_folder_can_be_written(

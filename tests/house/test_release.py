@@ -7,9 +7,10 @@ import re
 import subprocess
 from pathlib import Path
 
+import pytest
 import yaml
 
-from scripts import check_release
+from scripts import build_conda, check_release
 from tests.helpers.places import ROOT
 from tests.house.test_packages import PROJECT
 
@@ -58,6 +59,39 @@ def test_a_python_that_cannot_be_had_is_named(tmp_path: Path) -> None:
     done = check_release.check(tmp_path / "no.whl", VERSION, "3.99", None)
     assert (done.what, done.state) == ("Python 3.99", check_release.SKIPPED)
     assert done.said.startswith("not here, and uv cannot get it (")
+
+
+def test_what_is_missing_fails_unless_it_may_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(check_release, "DIST", tmp_path)
+    monkeypatch.setattr(check_release, "collect", lambda version: True)
+    asked = ["--python", "3.99", "--spark"]
+    assert check_release.main(asked) == 1
+    assert "1 of the above could not be had. Give --allow-missing" in capsys.readouterr().out
+    assert check_release.main([*asked, "--allow-missing"]) == 0
+    monkeypatch.setattr(check_release, "collect", lambda version: False)  # no conda package
+    assert check_release.main(["--python", "--spark"]) == 1
+    assert check_release.main(["--python", "--spark", "--allow-missing"]) == 0
+
+
+def test_without_uv_a_check_is_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(check_release, "UV", str(tmp_path / "uv"))
+    done = check_release.check(tmp_path / "no.whl", VERSION, "3.11", None)
+    assert done.state == check_release.FAILED
+    assert "No such file" in done.said
+
+
+def test_an_old_conda_package_is_none_of_the_release(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = tmp_path / "build" / "conda" / "noarch" / f"coincide-{VERSION}-0.conda"
+    old.parent.mkdir(parents=True)
+    old.touch()
+    monkeypatch.setattr(build_conda, "ROOT", tmp_path)
+    monkeypatch.delenv(build_conda.VARIABLE, raising=False)
+    assert build_conda.main() == 0
+    assert not old.exists()
 
 
 def test_a_wheel_that_does_not_install_is_a_failure(tmp_path: Path) -> None:

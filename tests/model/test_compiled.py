@@ -181,6 +181,22 @@ def test_kernels_for_rules_of_other_packages_are_not_kept(sources: Path) -> None
     assert run(sources, RULED.format(home="stranger")) == ["10 0"]
 
 
+STAMPS = """
+from cpu_fallback.callee import callee
+from gpu_kernels.kernels.join import place
+for kernel in (callee, place._compiled):
+    print(kernel._cache._impl.locator.get_source_stamp())
+"""
+
+
+def test_the_time_of_a_source_does_not_matter(sources: Path) -> None:
+    """Images and archives cut it off."""
+    before = run(sources, STAMPS)
+    for path in sources.rglob("*.py"):
+        os.utime(path, (1, 1))
+    assert run(sources, STAMPS) == before
+
+
 def test_gpu_kernels_of_other_constants_are_others(sources: Path) -> None:
     before = run(sources, GPU_NAME)
     assert run(sources, GPU_NAME) == before
