@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -40,14 +40,19 @@ def write_parquet(
 def in_folders(table: pa.Table) -> list[str]:
     """The columns that the names of folders can tell: an empty text is a null there."""
 
-    def is_told(kind: pa.DataType) -> bool:
-        return pa.types.is_integer(kind) or pa.types.is_date32(kind) or pa.types.is_string(kind)
+    def is_told(name: str) -> bool:
+        values, kind = table[name], table.schema.field(name).type
+        if pa.types.is_date32(kind):  # written by Python, which has four digits for a year
+            days = values.drop_null().cast(pa.int32()).to_pylist()
+            return all(_FIRST_DAY <= day <= _LAST_DAY for day in days)
+        if pa.types.is_string(kind):
+            return "" not in values.to_pylist()
+        return bool(pa.types.is_integer(kind))
 
-    return [
-        field.name
-        for field in table.schema
-        if is_told(field.type) and "" not in table[field.name].to_pylist()
-    ]
+    return list(filter(is_told, table.column_names))
+
+
+_FIRST_DAY, _LAST_DAY = ((day - date(1970, 1, 1)).days for day in (date.min, date.max))
 
 
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
