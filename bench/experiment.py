@@ -83,9 +83,12 @@ class Bench:
         """Keep what the figures depend on: sizes, rates, the variant of a peer."""
         self.report.settings.update(settings)
 
-    def keep(self) -> None:
-        """Write what there is so far: a long run that ends early has not been for nothing."""
-        if self.out is not None:
+    def keep(self, *, last: bool = False) -> None:
+        """Write what there is so far: a long run that ends early has not been for nothing.
+
+        Quick runs are short, and would draw each chart again each time: they keep what is last alone.
+        """
+        if self.out is not None and (last or not self.quick):
             self.report.write(self.out)
 
     def alternate(

@@ -45,10 +45,10 @@ LATER = {
 """By folder; a file `test_clocks.py` is `clocks`. Each takes 7 s or more, of some 20 minutes in all."""
 
 FIRST = (
-    "bench/test_bench_experiments.py",
     "gpu_kernels/test_virtual_gpu.py",
-    "gpu_kernels/test_virtual_gpu_programs.py",
     "end_to_end/test_kafka.py",
+    "gpu_kernels/test_virtual_gpu_programs.py",
+    "bench/test_bench_experiments.py",
     "spark_plugin/streaming/test_restarts.py",
     "spark_plugin/streaming/test_sequence_streams.py",
     "gpu_kernels/test_gpu_compilation.py",

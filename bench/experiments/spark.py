@@ -33,7 +33,7 @@ CASES = (
     Case(
         "200 k dense",
         Load(200_000, 100.0),
-        Load(2_000, 100.0),
+        Load(800, 100.0),
         {"pairs": 1.2, "counts": 2.5, "lists": 6.0},
         rounds=15,
         broadcast=True,

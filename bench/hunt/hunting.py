@@ -54,7 +54,7 @@ def hunt(
             bench.tell("interrupted")
     tally.summarize()
     if tally.differences:
-        bench.keep()
+        bench.keep(last=True)
         raise CheckFailedError(f"{tally.differences} of {tally.cases} cases differ")
 
 
