@@ -72,14 +72,14 @@ def _values(part: str, kinds: Sequence[T.StructField]) -> tuple[str, dict[str, A
     said, _, path = part.removeprefix(_BEGIN).rpartition(_PATH)
     folder = "/" + path.removesuffix(_END)
     steps = [step.partition("=") for step in folder.split("/")]
-    texts = {_unescaped(name): value for name, sign, value in steps if sign}
+    texts = {unescaped(name): value for name, sign, value in steps if sign}
     if not texts.keys() >= {field.name for field in kinds}:
         return folder, None
     values, rest = {}, f"{said},"
     for field in kinds:
         of_folder, own = texts[field.name], None
         if isinstance(field.dataType, T.StringType):
-            own = _NULL if of_folder == _NULL_FOLDER else _unescaped(of_folder)
+            own = _NULL if of_folder == _NULL_FOLDER else unescaped(of_folder)
             if not rest.startswith(f"{own},"):
                 return folder, None
         own = rest.partition(",")[0] if own is None else own
@@ -91,7 +91,7 @@ def _values(part: str, kinds: Sequence[T.StructField]) -> tuple[str, dict[str, A
     return folder, None if rest else values
 
 
-def _unescaped(name: str) -> str:
+def unescaped(name: str) -> str:
     """A part of a folder's name, as Hive and Spark read it: each code is a character."""
     if "%" not in name:
         return name

@@ -76,11 +76,12 @@ _PLAIN_SETTINGS = {
 """Settings by which Spark reads what the files say; with others it takes them for something else."""
 _FIELD_ID = "parquet.field.id"
 """What a column's metadata has whose files are looked through for an id."""
-_OF_FINDING = "path", "recursiveFileLookup", "basePath"
+_OF_FINDING = "path", "recursiveFileLookup"
 """Options of a reader that only say where files are: Spark has found these."""
 _SUMMARIES = {"_metadata", "_common_metadata"}
 """Files that tell of all others of a folder; Spark lists them, and reads none of their rows."""
-_GLOB = frozenset("*?[]{}\\")
+GLOB = frozenset("*?[]{}\\")
+"""Characters by which Spark takes a path for a pattern."""
 
 
 @dataclass(frozen=True)
@@ -211,7 +212,7 @@ def _files(spark: SparkSession, traced: _Traced) -> tuple[str, ...] | None:
         return None
     if len(set(paths)) < len(paths):
         return None
-    if not all(uri.startswith("file:/") for uri in uris) or any(_GLOB & set(p) for p in paths):
+    if not all(uri.startswith("file:/") for uri in uris) or any(GLOB & set(p) for p in paths):
         return None
     return tuple("/" + path.lstrip("/") for path in paths)
 

@@ -22,8 +22,8 @@ from coincide.engine.files.credentials import NOT_FOR_SPARK, holds_settings, sho
 from coincide.engine.files.finding import (
     ColumnNames,
     Given,
-    ParquetFiles,
     find_files,
+    local_path,
     words_of,
 )
 from coincide.engine.files.footers import file_schemas, read_footers
@@ -45,6 +45,7 @@ from coincide.engine.reports.warnings import warn
 from coincide.engine.room import check_most
 from coincide.model import errors
 from coincide.model.errors import CoincideError, DataError, DroppedRowsWarning, SchemaError, marked
+from coincide.model.remembered import remembered
 from coincide.model.sides import LEFT, RIGHT
 from spark_plugin.cluster.connect import parallelism
 from spark_plugin.cluster.rapids import is_accelerated
@@ -52,6 +53,7 @@ from spark_plugin.cluster.spark_errors import spark_errors_as_ours
 from spark_plugin.cluster.worker_python import check_workers
 from spark_plugin.frames.coarse_times import refuse_beyond_microseconds
 from spark_plugin.frames.columns import check_microseconds, spark_type, wire_kind, with_file_name
+from spark_plugin.frames.folder_columns import unescaped
 from spark_plugin.frames.output_columns import (
     Named,
     decoded,
@@ -61,6 +63,7 @@ from spark_plugin.frames.output_columns import (
     wire_schema,
     with_rights,
 )
+from spark_plugin.frames.plain_reads import GLOB
 from spark_plugin.frames.stage import Stage, counted_by_tasks, gpu_profile
 from spark_plugin.tasks.file_slices import BatchTask, Columns, FileTask, SliceReport
 from spark_plugin.ways.chosen_pairs import Counts, check_identifiable, chosen_pairs, output_names
@@ -115,8 +118,12 @@ class FilesJoin:
         way = self.arguments.options.way
         if way not in ("auto", "files"):
             return None, "as asked"
-        if any(told for *_, told in self._sides()):
-            return None, ""
+        for side, *_, told in self._sides:
+            if told:
+                why = f"folders name {' and '.join(map(repr, told))} of {side}"
+                if way == "files":
+                    raise NotDirect(f"{why}. Use correlate on spark.read.parquet(...).")
+                return None, f"{why}."
         try:
             join = plan_direct(
                 self.spark, self.left, self.right, self.arguments, compares_slices=compares_slices
@@ -134,7 +141,7 @@ class FilesJoin:
 
     def _by_dataframes(self, observe: bool) -> Correlation:
         arguments = settled(self.arguments, self.left, self.right)
-        sides = self._sides()
+        sides = self._sides
         for (side, files, names, told), times in zip(sides, arguments.time_columns, strict=False):
             held = [name for name in names if name not in told]
             check_for_dataframes(self.spark, side, files, held, times)
@@ -142,11 +149,12 @@ class FilesJoin:
             left, *right = (_spark_frame(self.spark, *side) for side in sides)
             return plan_correlation(left, right[0] if right else None, arguments, observe=observe)
 
+    @remembered
     def _sides(self) -> list[tuple[str, Given, Sequence[str], list[str]]]:
         """What messages call each side, its files, the needed columns, and those that folders name."""
         needed = settled(self.arguments, self.left, self.right).columns
         return [
-            (side, given, names, named_by_folders(find_files(side, given), names))
+            (side, given, names, named_by_folders(side, given, names))
             for (side, given), names in zip(self._given, needed, strict=False)
         ]
 
@@ -166,7 +174,7 @@ class FilesJoin:
         self._check_most(summary)
         folder.publish()
         seconds = time.perf_counter() - started
-        why = f"{plan.why}; not by files: {why}" if why else plan.why
+        why = f"{plan.why}; not by files: {why}"
         return replace(summary, rows=rows, size=size, seconds=seconds, why=why)
 
 
@@ -329,31 +337,46 @@ def _raise_first(reports: list[SliceReport]) -> None:
             raise kind(report.text)
 
 
-def named_by_folders(files: ParquetFiles, names: Sequence[str]) -> list[str]:
-    """The columns that no file holds, but folders name, as in ``day=2026-01-01/``."""
-    steps = {step for path in files.paths for step in path.split("/")[:-1] if "=" in step}
-    told = {step.partition("=")[0] for step in steps}.intersection(names)
-    if not told:
+def named_by_folders(side: str, given: Given, names: Sequence[str]) -> list[str]:
+    """The needed columns that folders below a given one name, as in ``day=2026-01-01/``."""
+    words = words_of(given)
+    root = local_path(words[0]) if len(words) == 1 else None
+    if root is None or not os.path.isdir(root) or GLOB & set(root):
         return []
-    own = read_footers(replace(files, paths=files.paths[:1]), ())[0].schema.names
-    return sorted(told.difference(own))
+    told = [
+        {unescaped(name) for name, sign, _ in map(_parted, path.split("/")[:-1]) if sign}
+        for path in (os.path.relpath(path, root) for path in find_files(side, given).paths)
+    ]
+    found = sorted(set().union(*told).intersection(names))
+    lacking = next((i for i, own in enumerate(told) if not own.issuperset(found)), None)
+    if lacking is not None:
+        path = find_files(side, given).paths[lacking]
+        raise DataError(
+            f"{side}: the folders of {path} do not name {' and '.join(map(repr, found))}, as those of"
+            " other files do. Move the file."
+        )
+    return found
+
+
+def _parted(step: str) -> tuple[str, str, str]:
+    return step.partition("=")
 
 
 def _spark_frame(
     spark: SparkSession, side: str, given: Given, names: Sequence[str], told: Sequence[str]
 ) -> DataFrame:
-    files, reader = find_files(side, given), spark.read
+    files = find_files(side, given)
     files.check_held(names)
+    if told:  # as a user would have Spark read it: what folders name goes before what files hold
+        (word,) = words_of(given)
+        return with_file_name(spark.read.parquet(f"file://{local_path(word)}"), names)
     if files.filesystem.type_name == "local":
         paths = [f"file://{path}" for path in files.paths]
-        if told:  # Spark looks for columns in the names of folders below this one
-            above = (os.path.dirname(path.partition("=")[0]) for path in files.paths)
-            reader = reader.option("basePath", f"file://{os.path.commonpath(above)}")
-        return with_file_name(reader.parquet(*paths), names)
+        return with_file_name(spark.read.parquet(*paths), names)
     for word in words_of(given):
         if holds_settings(word):
             raise DataError(f"{side}: {shown(word)} {NOT_FOR_SPARK}")
-    return with_file_name(reader.parquet(*words_of(given)), names)
+    return with_file_name(spark.read.parquet(*words_of(given)), names)
 
 
 _NANOS_AS_LONG = "spark.sql.legacy.parquet.nanosAsLong"
