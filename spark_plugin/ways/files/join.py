@@ -343,17 +343,19 @@ def named_by_folders(side: str, given: Given, names: Sequence[str]) -> list[str]
     root = local_path(words[0]) if len(words) == 1 else None
     if root is None or not os.path.isdir(root) or GLOB & set(root):
         return []
+    files = find_files(side, given)
     told = [
         {unescaped(name) for name, sign, _ in map(_parted, path.split("/")[:-1]) if sign}
-        for path in (os.path.relpath(path, root) for path in find_files(side, given).paths)
+        for path in (os.path.relpath(path, root) for path in files.paths)
     ]
-    found = sorted(set().union(*told).intersection(names))
+    # What a table's log tells is known without folders.
+    asked = {name for name in names if name not in files.names.constants}
+    found = sorted(set().union(*told).intersection(asked))
     lacking = next((i for i, own in enumerate(told) if not own.issuperset(found)), None)
     if lacking is not None:
-        path = find_files(side, given).paths[lacking]
         raise DataError(
-            f"{side}: the folders of {path} do not name {' and '.join(map(repr, found))}, as those of"
-            " other files do. Move the file."
+            f"{side}: the folders of {files.paths[lacking]} do not name"
+            f" {' and '.join(map(repr, found))}, as those of other files do. Move the file."
         )
     return found
 

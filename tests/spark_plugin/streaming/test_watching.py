@@ -160,7 +160,7 @@ def test_queries_that_have_ended_leave_no_thread(
         query = rows.observe("x_late", *counts).writeStream.format("noop").start()
         until = time.monotonic() + 60
         while time.monotonic() < until and not any(
-            "came later" in each for each in caplog.messages
+            each.startswith("correlate_streams: ") for each in caplog.messages
         ):
             time.sleep(0.1)
         query.stop()
