@@ -118,13 +118,8 @@ class FilesJoin:
         way = self.arguments.options.way
         if way not in ("auto", "files"):
             return None, "as asked"
-        for side, *_, told in self._sides:
-            if told:
-                why = f"folders name {' and '.join(map(repr, told))} of {side}"
-                if way == "files":
-                    raise NotDirect(f"{why}. Use correlate on spark.read.parquet(...).")
-                return None, f"{why}."
         try:
+            self._check_held()
             join = plan_direct(
                 self.spark, self.left, self.right, self.arguments, compares_slices=compares_slices
             )
@@ -148,6 +143,15 @@ class FilesJoin:
         with spark_errors_as_ours():
             left, *right = (_spark_frame(self.spark, *side) for side in sides)
             return plan_correlation(left, right[0] if right else None, arguments, observe=observe)
+
+    def _check_held(self) -> None:
+        """Refuse columns that folders name: what these mean, Spark knows."""
+        for side, *_, told in self._sides:
+            if told:
+                raise NotDirect(
+                    f"folders name {' and '.join(map(repr, told))} of {side}. Use"
+                    " correlate(spark.read.parquet(...), ...), whose tasks read such files."
+                )
 
     @remembered
     def _sides(self) -> list[tuple[str, Given, Sequence[str], list[str]]]:
@@ -345,7 +349,7 @@ def named_by_folders(side: str, given: Given, names: Sequence[str]) -> list[str]
         return []
     files = find_files(side, given)
     told = [
-        {unescaped(name) for name, sign, _ in map(_parted, path.split("/")[:-1]) if sign}
+        {unescaped(step.partition("=")[0]) for step in path.split("/")[:-1] if "=" in step}
         for path in (os.path.relpath(path, root) for path in files.paths)
     ]
     # What a table's log tells is known without folders.
@@ -358,10 +362,6 @@ def named_by_folders(side: str, given: Given, names: Sequence[str]) -> list[str]
             f" {' and '.join(map(repr, found))}, as those of other files do. Move the file."
         )
     return found
-
-
-def _parted(step: str) -> tuple[str, str, str]:
-    return step.partition("=")
 
 
 def _spark_frame(

@@ -72,20 +72,26 @@ FOLDER_VALUES = {
 }
 
 
+def drawn(data: st.DataObject, folder: Path) -> tuple[list[str], list[tuple[str | None, ...]]]:
+    """Write files, one for each row, in folders that name one to three columns; their names and rows."""
+    kinds = data.draw(st.lists(st.sampled_from(sorted(FOLDER_VALUES)), min_size=1, max_size=3))
+    names = [f"c {i}" if i == 1 else f"c{i}" for i in range(len(kinds))]
+    row = st.tuples(*(st.one_of(st.just(None), FOLDER_VALUES[kind]) for kind in kinds))
+    rows = data.draw(st.lists(row, min_size=1, max_size=6, unique=True))
+    columns = {name: pa.array([r[i] for r in rows], pa.string()) for i, name in enumerate(names)}
+    written(folder, pa.table({"id": range(len(rows)), **columns}), *names)
+    return names, rows
+
+
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_values_of_folders_are_those_of_spark(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
-    kinds = data.draw(st.lists(st.sampled_from(sorted(FOLDER_VALUES)), min_size=1, max_size=3))
-    names = [f"c {i}" if i == 1 else f"c{i}" for i in range(len(kinds))]
-    row = st.tuples(*(st.one_of(st.just(None), FOLDER_VALUES[kind]) for kind in kinds))
-    rows = data.draw(st.lists(row, min_size=1, max_size=5, unique=True))
+    folder = tmp_path_factory.mktemp("told") / "events"
+    names, _ = drawn(data, folder)
     inferred = data.draw(st.booleans())
     spark.conf.set("spark.sql.sources.partitionColumnTypeInference.enabled", str(inferred))
-    folder = tmp_path_factory.mktemp("told") / "events"
-    columns = {name: pa.array([r[i] for r in rows], pa.string()) for i, name in enumerate(names)}
-    written(folder, pa.table({"id": range(len(rows)), **columns}), *names)
     try:
         frame = spark.read.parquet(str(folder))
         expected = as_spark_reads(frame.select("id", *names))

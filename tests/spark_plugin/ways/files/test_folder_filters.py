@@ -24,9 +24,9 @@ from coincide import CorrelateOptions, JoinReport, correlate, correlate_tables
 from spark_plugin.frames.plain_reads import plain_read
 from tests.helpers.rows import in_order, lists_in_order
 from tests.spark_plugin.ways.files.test_folder_columns import (
-    FOLDER_VALUES,
     WITHIN,
     as_spark_reads,
+    drawn,
     events,
     sides,
     written,
@@ -84,13 +84,8 @@ def conditions(draw: st.DrawFn, values: dict[str, list[Column]]) -> Column:
 def test_the_files_that_filters_leave_are_those_of_spark(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
-    kinds = data.draw(st.lists(st.sampled_from(sorted(FOLDER_VALUES)), min_size=1, max_size=2))
-    names = [f"c {i}" if i == 1 else f"c{i}" for i in range(len(kinds))]
-    row = st.tuples(*(st.one_of(st.just(None), FOLDER_VALUES[kind]) for kind in kinds))
-    rows = data.draw(st.lists(row, min_size=2, max_size=6, unique=True))
     folder = tmp_path_factory.mktemp("told") / "events"
-    columns = {name: pa.array([r[i] for r in rows], pa.string()) for i, name in enumerate(names)}
-    written(folder, pa.table({"id": range(len(rows)), **columns}), *names)
+    names, rows = drawn(data, folder)
     frame = spark.read.parquet(str(folder))
     types = {name: frame.schema[name].dataType for name in names}
     values = {
