@@ -69,7 +69,8 @@ def test_folders_above_name_nothing(spark: SparkSession, tmp_path: Path) -> None
     asked: dict[str, Any] = {**AT, "left_columns": ["sensor", "day"], "right_columns": "t"}
     found = correlate_files(spark, tmp_path / "sensor=1", tmp_path / "sensor=1", **asked)
     assert sorted(map(tuple, found.collect())) == [(7, 3, 5), (8, 3, 6)]
-    found = correlate_files(spark, inside, inside, **asked)
+    by_files = CorrelateOptions(way="files")  # no folder below names anything
+    found = correlate_files(spark, inside, inside, **asked, options=by_files)
     assert sorted(map(tuple, found.collect())) == [(7, 0, 5), (8, 1, 6)]
 
 
