@@ -22,14 +22,19 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def commit() -> str:
-    """The commit of this checkout, marked if files differ from it; ``"unknown"`` without one."""
-    command = ["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
+def commit(root: Path = ROOT) -> str:
+    """The commit of a checkout, marked if its code differs; ``"unknown"`` without one.
+
+    Recorded figures and pages are no code, so an experiment does not mark the one after it.
+    """
+    head = ["git", "rev-parse", "HEAD"]
+    changes = ["git", "diff", "--quiet", "HEAD", "--", ".", ":!bench/results", ":!docs"]
     try:
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+        done = subprocess.run(head, cwd=root, capture_output=True, text=True, check=True)
+        changed = subprocess.run(changes, cwd=root, capture_output=True, check=False).returncode
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
-    return done.stdout.strip()
+    return done.stdout.strip() + ("-dirty" if changed else "")
 
 
 def machine() -> dict[str, Any]:

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -28,6 +29,7 @@ from bench.experiments.classes import fit
 from bench.experiments.growth import exponent
 from bench.fingerprints import fingerprint, fingerprint_of_table
 from bench.joins import local_join
+from bench.machine import commit
 from bench.peers.naive_kernel import naive_counts, naive_pairs
 from bench.processes import PeakMemory
 from bench.report import Check, Figure, Report
@@ -358,3 +360,24 @@ def test_run_all_goes_on_after_a_failure(monkeypatch, tmp_path):
     assert done.exit_code == 1
     assert "broken failed: OSError: no such disk" in done.output
     assert [path.name for path in tmp_path.iterdir()] == ["whole-quick.json"]
+
+
+def test_only_changed_code_marks_a_commit(tmp_path: Path) -> None:
+    def git(*words: str) -> None:
+        name = ("-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false")
+        subprocess.run(["git", *name, *words], cwd=tmp_path, check=True, capture_output=True)
+
+    assert commit(tmp_path / "nowhere") == "unknown"
+    (tmp_path / "bench" / "results").mkdir(parents=True)
+    code, result = tmp_path / "code.py", tmp_path / "bench" / "results" / "spark.json"
+    code.write_text("1")
+    result.write_text("{}")
+    git("init")
+    git("add", ".")
+    git("commit", "-m", "all")
+    clean = commit(tmp_path)
+    result.write_text("[]")
+    assert len(clean) == 40
+    assert commit(tmp_path) == clean
+    code.write_text("2")
+    assert commit(tmp_path) == clean + "-dirty"
