@@ -12,6 +12,7 @@ from typing import NamedTuple
 import pytest
 
 from coincide.command_line import warming
+from tests.helpers.places import ROOT
 
 JOINS = """
 import sys
@@ -44,22 +45,6 @@ print(compiled)
 """
 
 
-WARM = """
-import importlib, json, pkgutil
-from numba.core.dispatcher import Dispatcher
-from coincide.command_line import doctor
-
-assert doctor.run(warm=True) == 0
-import coincide.model, cpu_fallback
-kernels = {}
-for package in (coincide.model, cpu_fallback):
-    for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-        module = importlib.import_module(found.name)
-        for name, each in vars(module).items():
-            if isinstance(each, Dispatcher) and each.py_func.__module__ == found.name:
-                kernels[f"{found.name}.{name}"] = len(each.signatures)
-print(json.dumps(kernels))
-"""
 OF_TESTS = {
     "coincide.model.probability.qualifies",  # bands are held against it
     "coincide.model.timestamps.protocol.max_time_of",  # named tuples of every kind are tried with it
@@ -70,11 +55,12 @@ BEFORE_GPUS = {"coincide.model.timestamps.intervals.narrow_lengths"}
 pytestmark = pytest.mark.timeout(1200)
 
 
-def run(code: str, folder: Path, *words: str) -> str:
-    """What a process says that keeps kernels in a folder."""
+def run(folder: Path | None, *words: str) -> str:
+    """What a Python process says that keeps kernels in a folder; None: next to their sources."""
     return subprocess.run(
-        [sys.executable, "-c", code, *words],
-        env={**os.environ, "NUMBA_CACHE_DIR": str(folder)},
+        [sys.executable, *words],
+        cwd=ROOT,
+        env=os.environ | ({} if folder is None else {"NUMBA_CACHE_DIR": str(folder)}),
         capture_output=True,
         text=True,
         check=True,
@@ -82,24 +68,28 @@ def run(code: str, folder: Path, *words: str) -> str:
 
 
 class Warm(NamedTuple):
-    """What `--warm` left in an empty folder, and said."""
+    """What `--warm` left, and said."""
 
-    folder: Path
+    folder: Path | None
     lines: list[str]
     signatures: dict[str, int]  # how many each compiled function has
 
 
 @pytest.fixture(scope="module")
 def warm(tmp_path_factory: pytest.TempPathFactory) -> Warm:
-    """Once for all tests: it compiles for minutes."""
-    folder = tmp_path_factory.mktemp("warm")
-    *lines, signatures = run(WARM, folder).splitlines()
+    """In an empty folder, once for all tests: it compiles for minutes. Or what CI warmed before them."""
+    if (said := os.environ.get("COINCIDE_WARM")) is not None:
+        folder, text = None, Path(said).read_text()
+    else:
+        folder = tmp_path_factory.mktemp("warm")
+        text = run(folder, "-m", "tests.helpers.warm_kernels")
+    *lines, signatures = text.splitlines()
     return Warm(folder, lines, json.loads(signatures))
 
 
 def test_later_processes_compile_nothing(warm: Warm, tmp_path: Path) -> None:
-    assert run(JOINS, tmp_path, "1") != "[]\n", "what is not warm is compiled"
-    assert run(JOINS, warm.folder, "5") == "[]\n"
+    assert run(tmp_path, "-c", JOINS, "1") != "[]\n", "what is not warm is compiled"
+    assert run(warm.folder, "-c", JOINS, "5") == "[]\n"
 
 
 def test_each_compiled_function_is_reached(warm: Warm) -> None:
@@ -112,7 +102,7 @@ def test_the_command_tells_of_each_job(warm: Warm) -> None:
     told = [line.split("  ")[-1] for line in warm.lines if "  cpu  " in line]
     assert told == [name for name, _ in warming.jobs("cpu")]
     assert warm.lines[-1].startswith("Ready: ")
-    assert warm.lines[-1].endswith(f"below {warm.folder}")
+    assert warm.lines[-1].endswith(f"below {warm.folder or ROOT}")
 
 
 def test_where_no_folder_can_be_written(

@@ -11,9 +11,10 @@ import atexit
 import os
 import runpy
 import sys
-import threading
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from itertools import chain
 from pathlib import Path
-from types import CodeType, FrameType
+from types import CodeType, ModuleType
 from typing import Any
 
 from tests.helpers.places import ROOT
@@ -49,30 +50,68 @@ WATCHED = "VIRTUAL_GPU_LINES"
 _ran: dict[str, set[int]] = {str(path): set() for path in HOST_FILES}
 
 
-def _on_call(frame: FrameType, _event: str, _: Any) -> Any:
-    lines = _ran.get(frame.f_code.co_filename)
-    if lines is None:
-        return None
+_FUNCTIONS = ast.FunctionDef, ast.AsyncFunctionDef
+_NOTE = "__note_line__"
 
-    def on_line(frame: FrameType, event: str, _: Any) -> Any:
-        if event == "line":
-            lines.add(frame.f_lineno)
-        return on_line
 
-    return on_line
+class _Finder(PathFinder):
+    """Finds the files that are watched, before the finders of Python do."""
+
+    @classmethod
+    def find_spec(cls, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        spec = super().find_spec(fullname, path, target)
+        if spec is None or spec.origin not in _ran:
+            return None
+        spec.loader = _Loader(fullname, spec.origin)
+        return spec
+
+
+class _Loader(SourceFileLoader):
+    """Loads a file whose functions note each statement. To trace would slow all else down as well."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        tree = ast.parse(self.get_data(self.path))
+        inside = {
+            node
+            for function in ast.walk(tree)
+            if isinstance(function, _FUNCTIONS)
+            for node in ast.walk(function)
+        }
+        for node in inside:
+            for name in ("body", "orelse", "finalbody"):
+                block = getattr(node, name, None)
+                if isinstance(block, list):
+                    own = _docstrings(node)
+                    noted = ((_note(each), each) for each in block[own:])
+                    setattr(node, name, [*block[:own], *chain.from_iterable(noted)])
+        return compile(ast.fix_missing_locations(tree), self.path, "exec", dont_inherit=True)
+
+    def exec_module(self, module: ModuleType) -> None:
+        vars(module)[_NOTE] = _ran[self.path].add
+        super().exec_module(module)
+
+
+def _note(statement: ast.stmt) -> ast.stmt:
+    """A call that notes its line."""
+    called = ast.Name(_NOTE, ast.Load())
+    line: list[ast.expr] = [ast.Constant(statement.lineno)]
+    return ast.copy_location(ast.Expr(ast.Call(called, line, [])), statement)
+
+
+def _docstrings(node: ast.AST) -> int:
+    """How many of the statements of a node are docstrings: none or one."""
+    return isinstance(node, _FUNCTIONS) and ast.get_docstring(node, clean=False) is not None
 
 
 def watch() -> None:
-    """Note what runs from now on, if the environment asks for it."""
+    """Note what runs of modules that are not loaded yet, if the environment asks for it."""
     folder = os.environ.get(WATCHED)
     if folder:
         atexit.register(_leave, Path(folder) / str(os.getpid()))
-        threading.settrace(_on_call)
-        sys.settrace(_on_call)
+        sys.meta_path.insert(0, _Finder)
 
 
 def _leave(path: Path) -> None:
-    sys.settrace(None)
     path.write_text("\n".join(f"{name}\t{line}" for name, ran in _ran.items() for line in ran))
 
 
@@ -81,8 +120,8 @@ def statements(path: Path) -> dict[int, str]:
     source = path.read_text()
     wanted: dict[int, str] = {}
     for function in ast.walk(ast.parse(source)):
-        if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            body = function.body[bool(ast.get_docstring(function, clean=False)) :]
+        if isinstance(function, _FUNCTIONS):
+            body = function.body[_docstrings(function) :]
             inner = (each for one in body for each in ast.walk(one) if isinstance(each, ast.stmt))
             wanted |= {each.lineno: function.name for each in inner}
     compiled = _lines(compile(source, str(path), "exec"))

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.virtual_gpu.faults import real_faults
-from tests.virtual_gpu.lines import watch
+from tests.virtual_gpu import lines
 
-watch()
+lines.watch()  # before what it watches is loaded
+
+from tests.virtual_gpu.faults import real_faults  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
