@@ -80,12 +80,25 @@ class InstantJoin(CountedJoin):
     @remembered
     def _counted(self) -> tuple[np.ndarray, np.ndarray]:
         counts = np.zeros(self._sides.base.times.size, np.int64)
-        return counts, np.array([sum(self._totals(counts)), 0, 0])
+        return counts, np.array([sum(self._totals(counts, np.empty(0, np.int64))), 0, 0])
+
+    def row_runs(self) -> tuple[np.ndarray, np.ndarray]:
+        """Where the matches of each left row begin and end among targets: int64 arrays, shape (n_left,)."""
+        order = self._sides.base.order
+        counts, firsts = np.zeros((2, self._sides.base.times.size), np.int64)
+        self._totals(counts, firsts)
+        ends = np.add(firsts, counts, out=counts)
+        if not order.size:
+            return firsts, ends
+        begins_of_rows, ends_of_rows = np.empty((2, order.size), np.int64)
+        begins_of_rows[order], ends_of_rows[order] = firsts, ends
+        return begins_of_rows, ends_of_rows
 
     @remembered
     def _of_blocks(self) -> np.ndarray:
         """Where the matches of each of `_blocks` begin among all: int64 array; no event's count is kept."""
-        return offsets_of(np.array(self._totals(np.empty(0, np.int64)), np.int64))
+        none = np.empty(0, np.int64)
+        return offsets_of(np.array(self._totals(none, none), np.int64))
 
     @property
     def counters(self) -> JoinCounters:
@@ -93,9 +106,9 @@ class InstantJoin(CountedJoin):
         total = int(self._of_blocks[-1])
         return JoinCounters(total, 0, total)
 
-    def _totals(self, counts: np.ndarray) -> list[int]:
+    def _totals(self, counts: np.ndarray, firsts: np.ndarray) -> list[int]:
         """The matches of each of `_blocks`, and if there is room those of each base position."""
-        tasks = [partial(_count, *block, self._sides, counts) for block in self._blocks]
+        tasks = [partial(_count, *block, self._sides, counts, firsts) for block in self._blocks]
         return [int(total) for total in run_tasks(tasks, self.threads)]
 
     @property
@@ -199,8 +212,8 @@ def _next_run(sides, walk, start, stop):
 
 
 @compiled(allocates=True)
-def _count(start, stop, sides, counts):
-    """The matches of the base events start ... stop; of each as well, where there is room."""
+def _count(start, stop, sides, counts, firsts):
+    """The matches of the base events start ... stop; of each, and the first, where there is room."""
     walk, total, i = _new_walk(), np.int64(0), start
     while i < stop:
         end = _next_run(sides, walk, i, stop)
@@ -211,6 +224,8 @@ def _count(start, stop, sides, counts):
             total += found
             if counts.size:
                 counts[i + m] = found
+            if firsts.size:
+                firsts[i + m] = walk.first[m]
         i = end
     return total
 

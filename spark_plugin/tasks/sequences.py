@@ -230,7 +230,7 @@ class TuplesTask(CountingTask):
             for name, number in zip(self.counted, job.sizes, strict=False):
                 told[name] += number
             for (i, j), links in job.links.items():
-                told[f"{LINKS}_{i}_{j}"] += links.targets.size
+                told[f"{LINKS}_{i}_{j}"] += links.size
             counts = [
                 sum(both, SideCounts())
                 for both in zip_longest(counts, part.counts, fillvalue=SideCounts())

@@ -44,6 +44,7 @@ def drawn_case(
     n = n or rng.choice([2, 3, 3, 3, 4])
     longest = 4 if n == 3 else 2
     by = ("k",) if rng.random() < 0.4 else ()
+    kinds = rng.choice([KINDS, KINDS, ("instants",)])  # Only where all are exact links share events
     names = tuple("abcdefgh"[:n])
     tables: list[pa.Table] = []
     rows: list[list[Row]] = []
@@ -55,7 +56,7 @@ def drawn_case(
             rows.append(rows[place])
             times[name] = times[names[place]]
             continue
-        kind = rng.choice(KINDS)
+        kind = rng.choice(kinds)
         table, own = _stream(
             rng,
             kind,

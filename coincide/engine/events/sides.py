@@ -83,8 +83,12 @@ class Side:
         matchable, ranks = (
             None if each is None else each[index] for each in (self.matchable, self.ranks)
         )
-        times = self.max_time[index], self.shapes[index]
+        times = self.max_time[index], self._shapes_at(index)
         return Side(*times, self.model, matchable, keys, payload, places, identity, ranks, tested)
+
+    def _shapes_at(self, index: np.ndarray) -> np.ndarray:
+        """The shapes of some rows. Those of exact times are all zero: none is fetched."""
+        return self.shapes[index] if self.shapes.any() else np.zeros(index.size, self.shapes.dtype)
 
 
 def without_payload(side: Side) -> Side:

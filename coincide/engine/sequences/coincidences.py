@@ -132,7 +132,7 @@ class CoincidenceJob(TuplesJob):
     def _sets(self, members: tuple[int, ...]) -> Iterator[pa.RecordBatch]:
         """The sets of events of some streams that no larger set holds."""
         links = [self._link(*pair) for pair in pairwise(members)]
-        if not all(link.targets.size for link in links):
+        if not all(link.size for link in links):
             return
         for other in set(range(len(self.streams))).difference(members):
             self._link(self._nearest(members, other)[1], other)  # before threads share it

@@ -205,7 +205,7 @@ class TuplesJob(ABC):
         """What was done with these links, by the streams that they join."""
         names, tick = self.streams.names, self.tick
         counts = {name: self._reader.stream(k).counts for k, name in enumerate(names)}
-        sizes = {f"{names[a]} to {names[b]}": each.targets.size for (a, b), each in links.items()}
+        sizes = {f"{names[a]} to {names[b]}": each.size for (a, b), each in links.items()}
         seconds = time.perf_counter() - self._started
         return SequenceSummary(
             counts, sizes, *self.sizes, seconds, tick, may_be_none=may_be_none,

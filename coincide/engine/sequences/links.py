@@ -25,6 +25,7 @@ from coincide.model.sequences.making import Links
 from coincide.model.templates.template import TemplateTable
 from coincide.model.threads import in_order
 from coincide.model.units import Tick
+from cpu_fallback.join.instants import InstantJoin
 
 _PAIRS_OF_A_RUN = 1 << 20
 
@@ -166,9 +167,11 @@ def in_order_of(side: Side, order: np.ndarray | None) -> Side:
 def links_of(pairing: TimingPairing, are_exact: bool) -> Links:
     """All links by left row: the runs of base positions, one after the other."""
     source, spec = pairing.join, pairing.spec
+    if are_exact and isinstance(source, InstantJoin):
+        return Links(source.left_order, *source.row_runs(), source.right_order, None)
     offsets, order = source.offsets, source.left_order
     check_links(int(offsets[-1]), spec.max_pairs)
-    begins, ends = np.zeros(order.size, np.int64), np.zeros(order.size, np.int64)
+    begins, ends = np.empty((2, order.size), np.int64)
     begins[order], ends[order] = offsets[:-1], offsets[1:]
     targets = np.empty(offsets[-1], np.int64)
     chances = None if are_exact else np.empty(targets.size)

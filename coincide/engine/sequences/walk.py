@@ -204,6 +204,8 @@ class Walk:
     @property
     def tuples(self) -> int:
         """How many tuples links make in all, which 64 bits may not hold."""
+        if self.ways.max(initial=0) < np.iinfo(np.int64).max // max(self.ways.size, 1):
+            return int(self.ways.sum())
         high, low = self.ways >> 32, self.ways & 0xFFFFFFFF
         return (int(high.sum()) << 32) + int(low.sum())
 

@@ -22,10 +22,10 @@ class Links:
     order : int64 array, shape (n_left,)
         Left rows, neighbours in time and key next to each other.
     begins, ends : int64 arrays, shape (n_left,)
-        Where in `targets` the links of each left row are.
-    targets : int64 array, shape (links,)
+        Where in `targets` the links of each left row are. Those of exact times share what is there.
+    targets : int64 array
         Right rows.
-    chances : float64 array, shape (links,), or None
+    chances : float64 array, of the same shape, or None
         Probabilities of the links; None where the times of all streams are exact.
     """
 
@@ -35,21 +35,29 @@ class Links:
     targets: np.ndarray
     chances: np.ndarray | None
 
+    @property
+    def size(self) -> int:
+        """How many there are."""
+        return int(self.ends.sum()) - int(self.begins.sum())
+
     def mirrored(self, size: int) -> Links:
         """The same links by the row of the second stream, whose size is given."""
-        order = np.argsort(self.targets, kind="stable")
-        ascending = self.targets[order]
+        # Each at a place of its own, left rows as `order` has them.
+        counts = (self.ends - self.begins)[self.order]
+        before = offsets_of(counts)
+        places = np.arange(before[-1]) + np.repeat(self.begins[self.order] - before[:-1], counts)
+        targets = self.targets[places]
+        order = np.argsort(targets, kind="stable")
+        ascending = targets[order]
         begins, ends = (
             np.searchsorted(ascending, np.arange(size), side=side) for side in ("left", "right")
         )
-        # Links of a left row lie together, and left rows as `order` has them.
-        counts = (self.ends - self.begins)[self.order]
         sources = np.repeat(self.order, counts)
-        chances = None if self.chances is None else self.chances[order]
+        chances = None if self.chances is None else self.chances[places[order]]
         return Links(np.arange(size), begins, ends, sources[order], chances)
 
     def leading_to(self, holds: np.ndarray) -> Links:
-        """The links to right rows of which something holds: a bool array."""
+        """The links to right rows for which something holds: a bool array."""
         kept = holds[self.targets]
         if kept.all():
             return self

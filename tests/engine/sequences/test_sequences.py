@@ -412,15 +412,24 @@ def test_long_texts_come_in_batches_that_have_room(monkeypatch: pytest.MonkeyPat
 def test_links_and_rows_that_memory_has_no_room_for_are_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    streams = [{"t": [0] * 3_000} for _ in range(3)]
+    streams = [{"t": [0] * 3_000, "u": [1] * 3_000} for _ in range(3)]
     monkeypatch.setattr(room, "free_memory", lambda: 100 << 20)
     with pytest.raises(
         MemoryBudgetError, match="9,000,000 pairs of two streams would take about 144"
     ):
-        sequence_tables(streams, [(0, 0)] * 2, time="t")
+        sequence_tables(streams, [(-1, 1)] * 2, 0.5, time=("t", "u"))
     few = [{"t": [0] * 300} for _ in range(3)]
     with pytest.raises(MemoryBudgetError, match="27,000,000 pairs"):
         sequence_tables(few, [(0, 0)] * 2, time="t")
+
+
+def test_links_of_exact_times_share_the_events_they_lead_to(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    streams = [{"t": [0] * 3_000} for _ in range(3)]
+    monkeypatch.setattr(room, "free_memory", lambda: 1 << 20)
+    found = sequence_tables(streams, [(0, 0)] * 2, time="t", emit="counts")
+    assert found["sequences"].to_pylist() == [9_000_000] * 3_000
 
 
 @pytest.mark.parametrize("time", ["t", ("t", "u")])
