@@ -133,7 +133,7 @@ def check_candidates(pairs: int, most: int | None) -> None:
 
 
 _LINK = 16
-"""Bytes of a link between two streams: a row, and a probability where times are uncertain."""
+"""Bytes of a link between two streams, where each is written: a row, and a probability."""
 
 
 def check_links(links: int, most: int | None) -> None:

@@ -107,7 +107,7 @@ class InstantJoin(CountedJoin):
         return JoinCounters(total, 0, total)
 
     def _totals(self, counts: np.ndarray, firsts: np.ndarray) -> list[int]:
-        """The matches of each of `_blocks`, and if there is room those of each base position."""
+        """The matches of each of `_blocks`; if there is room those of each base position, and the first."""
         tasks = [partial(_count, *block, self._sides, counts, firsts) for block in self._blocks]
         return [int(total) for total in run_tasks(tasks, self.threads)]
 

@@ -370,6 +370,9 @@ def test_only_changed_code_marks_a_commit(tmp_path: Path) -> None:
     assert commit(tmp_path / "nowhere") == "unknown"
     (tmp_path / "bench" / "results").mkdir(parents=True)
     code, result = tmp_path / "code.py", tmp_path / "bench" / "results" / "spark.json"
+    page = tmp_path / "docs" / "page.md"
+    page.parent.mkdir()
+    page.write_text("")
     code.write_text("1")
     result.write_text("{}")
     git("init")
@@ -377,6 +380,7 @@ def test_only_changed_code_marks_a_commit(tmp_path: Path) -> None:
     git("commit", "-m", "all")
     clean = commit(tmp_path)
     result.write_text("[]")
+    page.write_text("more")
     assert len(clean) == 40
     assert commit(tmp_path) == clean
     code.write_text("2")

@@ -21,6 +21,7 @@ from coincide.engine.events.timestamps import (
 from coincide.model.key_codes import codes_of
 from coincide.model.options import Invalid
 from coincide.model.ordering import stable_order
+from coincide.model.remembered import remembered
 from coincide.model.timestamps.protocol import Events
 
 PairTest = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -50,10 +51,15 @@ class Side:
         """Lengths of the supports of the timestamps: int64 array, shape (n,), ticks."""
         return self.model.lengths(self.shapes)
 
+    @remembered
+    def _has_shapes(self) -> bool:
+        """Whether some shape is not the first one."""
+        return bool(self.shapes.any())
+
     @property
     def are_instants(self) -> bool:
         """Whether all events have exact times."""
-        return self.model.shape_is_length and not self.shapes.any()
+        return self.model.shape_is_length and not self._has_shapes
 
     @property
     def min_time(self) -> np.ndarray:
@@ -83,12 +89,10 @@ class Side:
         matchable, ranks = (
             None if each is None else each[index] for each in (self.matchable, self.ranks)
         )
-        times = self.max_time[index], self._shapes_at(index)
+        # Those of exact times are all zero: none is fetched.
+        shapes = self.shapes[index] if self._has_shapes else np.zeros(index.size, self.shapes.dtype)
+        times = self.max_time[index], shapes
         return Side(*times, self.model, matchable, keys, payload, places, identity, ranks, tested)
-
-    def _shapes_at(self, index: np.ndarray) -> np.ndarray:
-        """The shapes of some rows. Those of exact times are all zero: none is fetched."""
-        return self.shapes[index] if self.shapes.any() else np.zeros(index.size, self.shapes.dtype)
 
 
 def without_payload(side: Side) -> Side:

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from coincide.engine.join.pair_filter import GivenWhere
 from coincide.engine.join.timing import JoinSpec
-from coincide.engine.room import check_most
+from coincide.engine.room import check_links, check_most
 from coincide.engine.sequences.arguments import (
     CheckTable,
     ColumnsOfAll,
@@ -219,8 +219,9 @@ class CoincidenceJob(TuplesJob):
         """The links of two streams, whichever of them comes first."""
         pair = left, right
         if pair not in self._links:
-            size = len(self._reader.stream(left).side)
-            self._links[pair] = self._links[right, left].mirrored(size)
+            links, size = self._links[right, left], len(self._reader.stream(left).side)
+            check_links(links.size, self.streams.options.max_pairs)
+            self._links[pair] = links.mirrored(size)
         return self._links[pair]
 
     def _near(self, members: tuple[int, ...]) -> Demands:

@@ -165,7 +165,7 @@ def in_order_of(side: Side, order: np.ndarray | None) -> Side:
 
 
 def links_of(pairing: TimingPairing, are_exact: bool) -> Links:
-    """All links by left row: the runs of base positions, one after the other."""
+    """All links by left row; of exact times the CPU finds runs of right rows, and no link is written."""
     source, spec = pairing.join, pairing.spec
     if are_exact and isinstance(source, InstantJoin):
         return Links(source.left_order, *source.row_runs(), source.right_order, None)

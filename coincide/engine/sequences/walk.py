@@ -22,6 +22,7 @@ from coincide.model.sequences.laws import Laws
 from coincide.model.sequences.making import (
     Decision,
     Demands,
+    Links,
     Made,
     Step,
     StreamEvents,
@@ -34,6 +35,7 @@ from coincide.model.threads import in_order
 from cpu_fallback.sequences.kernels import count_ways
 
 T = TypeVar("T")
+_MOST = int(np.iinfo(np.int64).max)
 
 
 class ResilientMaker(Resilient[TupleMaker]):
@@ -170,10 +172,8 @@ class Walk:
         for step in reversed(before):
             # What leads nowhere would grow all the same: more than whole tuples then.
             links = step.links.leading_to(self._ways[0] > 0)
-            ways = np.empty(links.begins.size, np.int64)
-            count_ways(links.begins, links.ends, links.targets, self._ways[0], ways)
             self._steps.insert(0, replace(step, links=links))
-            self._ways.insert(0, ways)
+            self._ways.insert(0, _ways_of(links, self._ways[0]))
         if is_own is not None:
             self._ways[0] = np.where(is_own, self._ways[0], 0)
 
@@ -195,7 +195,7 @@ class Walk:
     @property
     def counts(self) -> np.ndarray:
         """The same, and an error where that is too few."""
-        if self._ways[0].max(initial=0) == np.iinfo(np.int64).max:
+        if self._ways[0].max(initial=0) == _MOST:
             raise MemoryBudgetError(
                 "more sequences begin at one event than a number of 64 bits counts. Narrow the windows."
             )
@@ -204,7 +204,7 @@ class Walk:
     @property
     def tuples(self) -> int:
         """How many tuples links make in all, which 64 bits may not hold."""
-        if self.ways.max(initial=0) < np.iinfo(np.int64).max // max(self.ways.size, 1):
+        if int(self.ways.max(initial=0)) * self.ways.size <= _MOST:
             return int(self.ways.sum())
         high, low = self.ways >> 32, self.ways & 0xFFFFFFFF
         return (int(high.sum()) << 32) + int(low.sum())
@@ -240,6 +240,18 @@ class Walk:
             else:  # one event alone has too many
                 step = self._steps[part.step]
                 yield from self._parts(self._maker.make(part, [step], None).tuples)
+
+
+def _ways_of(links: Links, after: np.ndarray) -> np.ndarray:
+    """How many tuples go on from each left row, of those that go on from each right row: int64 array."""
+    most = int((links.ends - links.begins).max(initial=0)) * int(after.max(initial=0))
+    if links.chances is None and most <= _MOST:
+        # Exact times may have far more links than events. A sum that wraps around hides none.
+        before = offsets_of(after[links.targets])
+        return before[links.ends] - before[links.begins]
+    ways = np.empty(links.begins.size, np.int64)
+    count_ways(links.begins, links.ends, links.targets, after, ways)
+    return ways
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,15 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from coincide import ConditionError, CorrelateOptions, SequenceReport, around, coincidence_tables
+from coincide import (
+    ConditionError,
+    CorrelateOptions,
+    MemoryBudgetError,
+    SequenceReport,
+    around,
+    coincidence_tables,
+)
+from coincide.engine import room
 from cpu_fallback.reference.sequences import coincidences, within
 from tests.helpers.sequence_cases import drawn_case
 
@@ -136,3 +144,14 @@ def test_windows_that_differ_take_three_uncertain_streams_and_any_number_of_exac
     assert coincidence_tables(exact, windows, time="t").num_rows == 1
     with pytest.raises(ConditionError, match="three streams of uncertain times"):
         coincidence_tables(exact, windows, 0.5, time=around("t", 1))
+
+
+def test_links_that_are_written_the_other_way_need_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    streams = {"a": {"t": [0] * 300}, "b": {"t": [0] * 300}, "c": {"t": [5]}}
+    windows = {("a", "b"): (0, 0), ("a", "c"): (-1, 1), ("b", "c"): (0, 5)}
+    asked: dict[str, Any] = {"time": "t", "at_least": 2, "backend": "cpu"}
+    assert coincidence_tables(streams, windows, **asked).num_rows == 300 * 300 + 300
+    monkeypatch.setattr(room, "_SMALL", 0)
+    monkeypatch.setattr(room, "free_memory", lambda: 1 << 20)
+    with pytest.raises(MemoryBudgetError, match="90,000 pairs of two streams"):
+        coincidence_tables(streams, windows, **asked)

@@ -428,7 +428,7 @@ def test_links_of_exact_times_share_the_events_they_lead_to(
 ) -> None:
     streams = [{"t": [0] * 3_000} for _ in range(3)]
     monkeypatch.setattr(room, "free_memory", lambda: 1 << 20)
-    found = sequence_tables(streams, [(0, 0)] * 2, time="t", emit="counts")
+    found = sequence_tables(streams, [(0, 0)] * 2, time="t", emit="counts", backend="cpu")
     assert found["sequences"].to_pylist() == [9_000_000] * 3_000
 
 
