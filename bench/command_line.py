@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import time
 from collections.abc import Callable
@@ -206,6 +207,7 @@ def _run_all(**given: Any) -> None:
         if experiment.options:
             continue
         start = time.perf_counter()
+        gc.unfreeze()  # What the one before left
         try:
             run_experiment(name, **given)
             Console().print(f"{name} took {time.perf_counter() - start:.1f} s")
