@@ -25,12 +25,12 @@ BEFORE_GPUS = {"coincide.model.timestamps.intervals.narrow_lengths"}
 pytestmark = pytest.mark.timeout(1200)
 
 
-def run(folder: Path | None, *words: str) -> str:
-    """What a Python process says that keeps kernels in a folder; None: next to their sources."""
+def run(folder: Path, *words: str) -> str:
+    """What a Python process says that keeps kernels in a folder."""
     return subprocess.run(
         [sys.executable, *words],
         cwd=ROOT,
-        env=os.environ | ({} if folder is None else {"NUMBA_CACHE_DIR": str(folder)}),
+        env={**os.environ, "NUMBA_CACHE_DIR": str(folder)},
         capture_output=True,
         text=True,
         check=True,
@@ -38,9 +38,9 @@ def run(folder: Path | None, *words: str) -> str:
 
 
 class Warm(NamedTuple):
-    """What `--warm` left, and said."""
+    """What `--warm` left in an empty folder, and said."""
 
-    folder: Path | None
+    folder: Path
     lines: list[str]
     compiled: str  # What a later process had to compile
     signatures: dict[str, int]  # How many each compiled function has
@@ -48,13 +48,9 @@ class Warm(NamedTuple):
 
 @pytest.fixture(scope="module")
 def warm(tmp_path_factory: pytest.TempPathFactory) -> Warm:
-    """In an empty folder, once for all tests: it compiles for minutes. Or what CI warmed before them."""
-    if (said := os.environ.get("COINCIDE_WARM")) is not None:
-        folder, text = None, Path(said).read_text()
-    else:
-        folder = tmp_path_factory.mktemp("warm")
-        text = run(folder, "-m", "tests.helpers.warm_kernels")
-    *lines, later, signatures = text.splitlines()
+    """Once for all tests: it compiles for minutes."""
+    folder = tmp_path_factory.mktemp("warm")
+    *lines, later, signatures = run(folder, "-m", "tests.helpers.warm_kernels").splitlines()
     return Warm(folder, lines, later, json.loads(signatures))
 
 
@@ -73,7 +69,7 @@ def test_the_command_tells_of_each_job(warm: Warm) -> None:
     told = [line.split("  ")[-1] for line in warm.lines if "  cpu  " in line]
     assert told == [name for name, _ in warming.jobs("cpu")]
     assert warm.lines[-1].startswith("Ready: ")
-    assert warm.lines[-1].endswith(f"below {warm.folder or ROOT}")
+    assert warm.lines[-1].endswith(f"below {warm.folder}")
 
 
 def test_where_no_folder_can_be_written(

@@ -1,7 +1,4 @@
-"""``coincide doctor --warm``, then two lines: what a later process compiles, and signatures by function.
-
-CI runs this before all tests: else each worker, and each process that tests start, would compile its own.
-"""
+"""``coincide doctor --warm``, then two lines: what a later process compiles, and signatures by function."""
 
 from __future__ import annotations
 

@@ -19,14 +19,14 @@ from coincide import (
 )
 from coincide.engine import room
 from cpu_fallback.reference.sequences import coincidences, within
-from tests.helpers.sequence_cases import drawn_case
+from tests.helpers.sequence_cases import drawn_case, kinds_of
 
 
 @pytest.mark.filterwarnings("ignore::coincide.CoincideWarning")
 @pytest.mark.parametrize("seed", range(120))
 def test_tables_give_the_sets_of_the_oracle(seed: int) -> None:
     rng = random.Random(seed)
-    case = drawn_case(rng, most_rows=4, is_apart=True)
+    case = drawn_case(rng, most_rows=4, is_apart=True, kinds=kinds_of(seed))
     confidence, width = rng.choice([0.1, 0.25, 0.5, 0.75, 1.0]), rng.randint(0, 4)
     at_least = rng.randint(2, len(case.names))
     windows = within(len(case.names), width)

@@ -29,7 +29,7 @@ from coincide.engine.events import rows as row_sizes
 from coincide.engine.sequences.walk import ExactJudge
 from cpu_fallback.reference.sequences import sequences, steps
 from cpu_fallback.sequences import making
-from tests.helpers.sequence_cases import Case, drawn_case
+from tests.helpers.sequence_cases import Case, drawn_case, kinds_of
 
 Tuples = list[tuple[tuple[int, ...], Any]]
 
@@ -53,7 +53,7 @@ def total_of(rng: random.Random, case: Case) -> tuple[int, int] | None:
 @pytest.mark.parametrize("seed", range(150))
 def test_tables_give_the_sequences_of_the_oracle(seed: int) -> None:
     rng = random.Random(seed)
-    case = drawn_case(rng)
+    case = drawn_case(rng, kinds=kinds_of(seed))
     confidence = rng.choice([0.1, 0.25, 0.5, 0.75, 1.0])
     total = total_of(rng, case)
     expected = wanted(case, confidence, total)
@@ -88,7 +88,7 @@ def test_tables_give_the_sequences_of_the_oracle(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(60))
 def test_the_best_of_each_first_event_is_that_of_the_oracle(seed: int) -> None:
     rng = random.Random(1000 + seed)
-    case = drawn_case(rng)
+    case = drawn_case(rng, kinds=kinds_of(seed))
     prefer = rng.choice(["probability", "first", "last"])
     found = sequence_tables(
         case.tables, case.windows, 0.1, names=case.names, time=case.times, by=case.by, emit="best",
@@ -118,7 +118,7 @@ def test_the_best_of_each_first_event_is_that_of_the_oracle(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(40))
 def test_two_streams_give_the_pairs_of_a_join(seed: int) -> None:
     rng = random.Random(2000 + seed)
-    case = drawn_case(rng, n=2, is_apart=True)
+    case = drawn_case(rng, n=2, is_apart=True, kinds=kinds_of(seed))
     confidence = rng.choice([0.1, 0.5, 1.0])
     found = sequence_tables(
         case.tables, case.windows, confidence, names=("left", "right"), by=case.by, probability=True,
