@@ -48,7 +48,7 @@ def _exact(bench: Bench, streams: list[pa.Table]) -> None:
     counts = partial(found_sequences, streams, bench.cores, emit="counts")
     works = {OURS: _rows(ours), COUNTS: _rows(counts)}
     works |= {name: _rows(plan) for name, plan in plans.items()}
-    times = bench.alternate("exact", works, rounds=3, warmups=0)
+    times = bench.alternate("exact", works, rounds=7)
     bench.note(**{"exact: sequences": ours().num_rows})
     for plan, bar in ((DUCK, DUCK_BAR), (BINS, None)):
         bench.ratio_of_fastest(f"exact: {plan} / {OURS}", times[plan], times[OURS], bar)
