@@ -28,7 +28,7 @@ def _usable() -> list[str]:
     """The names that can be loaded here."""
     from importlib.util import find_spec
 
-    hidden = set() if find_spec("pyspark") else _OF_SPARK
+    hidden = set() if find_spec("pyspark") and find_spec("pandas") else _OF_SPARK
     return sorted([*(_HOMES.keys() - hidden), "__version__"])
 
 

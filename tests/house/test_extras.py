@@ -82,6 +82,15 @@ def test_tables_and_streams_work_alone(commands: Path, tmp_path: Path) -> None:
     assert said[-1].startswith(NO_SPARK)
 
 
+def test_a_pyspark_without_pandas_brings_no_names_of_spark(commands: Path, tmp_path: Path) -> None:
+    (tmp_path / "pyspark").mkdir()
+    (tmp_path / "pyspark" / "__init__.py").touch()
+    code = (
+        "from coincide import *; print('correlate' in globals(), 'correlate_tables' in globals())"
+    )
+    assert run(str(commands / "python"), "-c", code, cwd=tmp_path).split() == ["False", "True"]
+
+
 CSV = "id,t\n{0},2026-03-02T09:00:00.{1}\n"
 
 
