@@ -22,13 +22,14 @@ def _homes() -> dict[str, str]:
 
 _HOMES = _homes()
 _OF_SPARK = {name for name, home in _HOMES.items() if home.startswith("spark_plugin.")}
+_SPARK_NEEDS = "pyspark", "pandas"
 
 
 def _usable() -> list[str]:
     """The names that can be loaded here."""
     from importlib.util import find_spec
 
-    hidden = set() if find_spec("pyspark") and find_spec("pandas") else _OF_SPARK
+    hidden = set() if all(map(find_spec, _SPARK_NEEDS)) else _OF_SPARK
     return sorted([*(_HOMES.keys() - hidden), "__version__"])
 
 
@@ -60,7 +61,7 @@ def _version() -> str:
 def _require_spark() -> None:
     from coincide.model.extras import SPARK, require
 
-    require(SPARK, "pyspark", "pandas")
+    require(SPARK, *_SPARK_NEEDS)
 
 
 def __dir__() -> list[str]:
